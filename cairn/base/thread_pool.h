@@ -1,0 +1,52 @@
+// ThreadPool: a fixed number of threads that share loops, made for machines that others use too.
+//
+// The caller is one of the threads. ParallelFor hands out indices one at a time from an atomic
+// counter, so a slow thread takes fewer of them. When a worker is found to have lost its core (the
+// caller had to wait long for its last index), it is parked for a while and the loop runs on the
+// rest; it is tried again after growing pauses. Results never depend on which thread ran an index.
+// Thread safety: ParallelFor from one thread at a time.
+#ifndef CAIRN_BASE_THREAD_POOL_H_
+#define CAIRN_BASE_THREAD_POOL_H_
+
+#include <cstdint>
+#include <memory>
+
+namespace cairn {
+
+// A non-owning reference to a callable void(int64_t index, int thread).
+class LoopBody {
+ public:
+  template <class F>
+  LoopBody(F& f)  // NOLINT(google-explicit-constructor): call sites pass a lambda
+      : object_(&f), call_([](void* object, int64_t index, int thread) {
+          (*static_cast<F*>(object))(index, thread);
+        }) {}
+  void operator()(int64_t index, int thread) const { call_(object_, index, thread); }
+
+ private:
+  void* object_;
+  void (*call_)(void*, int64_t, int);
+};
+
+class ThreadPool {
+ public:
+  // threads >= 1, the caller's included.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const;
+
+  // Calls body(i, thread) once for each i in [0, count), thread in [0, threads()); returns when all
+  // are done. Allocates nothing.
+  void ParallelFor(int64_t count, LoopBody body);
+
+ private:
+  struct Shared;
+  std::unique_ptr<Shared> shared_;
+};
+
+}  // namespace cairn
+
+#endif  // CAIRN_BASE_THREAD_POOL_H_

@@ -1,0 +1,59 @@
+// Rotary position embedding: which channel pairs turn, and how fast.
+//
+// A pair with frequency f at position p turns by the angle p * f. Plain data and pure functions.
+#ifndef CAIRN_SPEC_ROPE_H_
+#define CAIRN_SPEC_ROPE_H_
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+namespace cairn {
+
+enum class RopePairs : uint8_t {
+  kHalfSplit,    // channel i turns with i + width / 2
+  kInterleaved,  // channel 2i turns with 2i + 1
+};
+
+struct RopeLinear {
+  double factor = 1;
+};
+// "llama3": long wavelengths are stretched by `factor`, short ones kept, a ramp between.
+struct RopeLlama3 {
+  double factor = 1;
+  double low_frequency_factor = 1;
+  double high_frequency_factor = 4;
+  double original_context = 8192;
+};
+// YaRN (arXiv:2309.00071), with the attention factor on cos and sin.
+struct RopeYarn {
+  double factor = 1;
+  double original_context = 0;
+  double beta_fast = 32;
+  double beta_slow = 1;
+  double attention_factor = 1;
+  bool truncate = true;
+};
+// Divisors of each frequency, from a file (GGUF rope_freqs.weight).
+struct RopeDivisors {
+  std::vector<float> divisors;  // width / 2
+};
+
+using RopeScaling = std::variant<std::monostate, RopeLinear, RopeLlama3, RopeYarn, RopeDivisors>;
+
+struct Rope {
+  RopePairs pairs = RopePairs::kHalfSplit;
+  int64_t width = 0;  // leading channels of a head that turn; the rest stay
+  double base = 10000;
+  RopeScaling scaling;
+};
+
+// width / 2 frequencies in radians per position.
+std::vector<float> RopeFrequencies(const Rope& rope);
+
+// Factor on cos and sin: 1 unless the scaling has one.
+float RopeAmplitude(const Rope& rope);
+
+}  // namespace cairn
+
+#endif  // CAIRN_SPEC_ROPE_H_

@@ -1,0 +1,101 @@
+// StateSpec: what a model remembers about the tokens it has read, layer by layer.
+//
+// Two kinds of component are enough for every architecture: Rows grow with the tokens, Fixed does
+// not; Alias reads another layer's component and stores nothing. The variant is closed on purpose:
+// a new kind makes the compiler stop at each visit. How many bytes a spec takes is answered by
+// state_layout.h and nowhere else. Plain data; thread-compatible.
+#ifndef CAIRN_SPEC_STATE_SPEC_H_
+#define CAIRN_SPEC_STATE_SPEC_H_
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cairn/base/dtype.h"
+#include "cairn/base/ids.h"
+
+namespace cairn {
+
+// How long a row is needed. `tokens` is the window W or the chunk C and unused for kAll.
+struct Lifetime {
+  enum class Kind : uint8_t {
+    kAll,     // as long as the sequence
+    kWindow,  // query i sees keys j with i - W < j <= i: after n tokens, the last min(n, W - 1) rows
+    kChunk,   // query i sees its own chunk of C positions: after n tokens, the last n mod C rows
+  };
+  Kind kind = Kind::kAll;
+  TokenCount tokens;
+
+  bool operator==(const Lifetime&) const = default;
+
+  static Lifetime All() { return {}; }
+  static Lifetime Window(TokenCount window) { return {Kind::kWindow, window}; }
+  static Lifetime Chunk(TokenCount chunk) { return {Kind::kChunk, chunk}; }
+
+  // First position whose row a sequence of `tokens_read` tokens still needs for its next token.
+  // Positions count tokens; equal to tokens_read when nothing is needed.
+  TokenCount FirstNeeded(TokenCount tokens_read) const;
+};
+
+// How the rows of one block lie in memory; R is StateLayout's rows per block.
+enum class RowOrder : uint8_t {
+  kRowMajor,         // [head][R][width]: lanes of a kernel are channels (values)
+  kTransposedTiles,  // [head][width][R]: lanes of a kernel are positions (keys)
+};
+
+// Where a component's positional rotation happens.
+enum class PositionApplied : uint8_t { kNone, kWhenStored, kWhenRead };
+
+// One row of heads x width elements for every `tokens_per_row` tokens.
+struct Rows {
+  std::string name;  // "keys", "values", "latent", "index_keys", ...
+  int64_t heads = 1;
+  int64_t width = 0;
+  TokenCount tokens_per_row{1};
+  Lifetime lifetime;
+  DType codec = DType::kF16;
+  RowOrder order = RowOrder::kRowMajor;
+  PositionApplied position = PositionApplied::kNone;
+
+  ElementCount ElementsPerRow() const { return ElementCount(heads * width); }
+  bool operator==(const Rows&) const = default;
+};
+
+// State of constant size: recurrent matrices, convolution tails, token shifts, open windows.
+struct Fixed {
+  enum class Snapshot : uint8_t {
+    kAnyToken,      // a copy taken after any token restores that position
+    kRowBoundary,   // only where tokens_per_row divides the position
+  };
+  std::string name;
+  ElementCount elements;
+  DType dtype = DType::kF32;
+  Snapshot snapshot = Snapshot::kAnyToken;
+
+  bool operator==(const Fixed&) const = default;
+};
+
+// Reads all components of an earlier layer; stores nothing.
+struct Alias {
+  LayerIndex layer;
+
+  bool operator==(const Alias&) const = default;
+};
+
+using Component = std::variant<Rows, Fixed, Alias>;
+
+struct LayerState {
+  std::vector<Component> components;  // empty: the layer keeps nothing
+
+  bool operator==(const LayerState&) const = default;
+};
+
+struct StateSpec {
+  std::vector<LayerState> layers;
+
+  bool operator==(const StateSpec&) const = default;
+};
+
+}  // namespace cairn
+
+#endif  // CAIRN_SPEC_STATE_SPEC_H_
