@@ -1,6 +1,6 @@
-# Target cairn_rust_text: the static library of rust/text, built by cargo into the build folder.
+# Target cairn_rust_text: the static library of rust/text, built by cargo once for all presets.
 find_program(CARGO NAMES cargo cargo-web REQUIRED)
-set(rust_target_dir ${CMAKE_BINARY_DIR}/rust)
+set(rust_target_dir ${CMAKE_SOURCE_DIR}/build/rust)
 set(rust_library ${rust_target_dir}/release/libcairn_text.a)
 file(GLOB_RECURSE rust_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/rust/text/src/*.rs)
 add_custom_command(
