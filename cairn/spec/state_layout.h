@@ -11,6 +11,7 @@
 #ifndef CAIRN_SPEC_STATE_LAYOUT_H_
 #define CAIRN_SPEC_STATE_LAYOUT_H_
 
+#include <string_view>
 #include <vector>
 
 #include "cairn/base/ids.h"
@@ -21,6 +22,12 @@ namespace cairn {
 
 // Rows per block of every class: one SIMD tile of keys, and a small unit to share.
 inline constexpr int kRowsPerBlock = 16;
+
+// Bounds that keep every sum below in 63 bits. Make refuses a larger spec; a token count that comes
+// from outside must be checked before it is asked about here.
+inline constexpr TokenCount kMaxStateTokens{int64_t{1} << 30};
+inline constexpr Bytes kMaxRowBytes{int64_t{1} << 28};    // one row of every Rows component
+inline constexpr Bytes kMaxFixedBytes{int64_t{1} << 40};  // all Fixed components of a sequence
 
 // One Rows component inside a block: bytes [offset, offset + bytes).
 struct RowsSlot {
@@ -39,6 +46,8 @@ struct BlockClass {
   std::vector<RowsSlot> slots;
 
   TokenCount TokensPerBlock() const { return tokens_per_row * kRowsPerBlock; }
+  // Rows that `tokens` tokens complete: row r is written with token (r + 1) * tokens_per_row - 1.
+  int64_t RowsCompleted(TokenCount tokens) const { return tokens.value() / tokens_per_row.value(); }
 };
 
 // One Fixed component inside a sequence's fixed region.
@@ -60,8 +69,9 @@ struct BlockRange {
 
 class StateLayout {
  public:
-  // Errors: a width that its codec's block doesn't divide, sizes that overflow, an alias to a layer
-  // that isn't earlier or is itself an alias.
+  // Errors: a size that isn't positive or passes the bounds above, a width that its codec's block
+  // doesn't divide, a component without a name of its own, an alias that isn't alone in its layer
+  // or whose target isn't an earlier layer with components of its own.
   static Result<StateLayout> Make(StateSpec spec);
 
   const StateSpec& spec() const { return spec_; }
@@ -77,27 +87,44 @@ class StateLayout {
   };
   RowsPlace PlaceOf(LayerIndex layer, std::string_view name) const;
 
+  // All below: REQUIRES 0 <= tokens and tokens + added <= kMaxStateTokens.
+  //
   // Rows of the class that a sequence of `tokens` tokens still needs.
   int64_t RowsNeeded(ClassIndex block_class, TokenCount tokens) const;
-  // Blocks that a sequence at rest after `tokens` tokens holds.
+  // Blocks that a sequence at rest after `tokens` tokens holds: those with a row that is still
+  // needed, and the one that is partly written. So a block is held without a gap from its first row
+  // until it is full and needed no more, and its bytes don't depend on how the tokens were batched.
   BlockRange BlocksHeld(ClassIndex block_class, TokenCount tokens) const;
   // Blocks held while tokens [tokens, tokens + added) are computed: BlocksHeld plus the new ones.
   BlockRange BlocksWhileAdding(ClassIndex block_class, TokenCount tokens, TokenCount added) const;
 
-  // One sequence that shares nothing, at rest after `tokens` tokens.
+  // One sequence that shares nothing, at rest after `tokens` tokens. Fixed components count from
+  // token 0: a sequence owns them as long as it lives.
   Bytes ContentBytes(TokenCount tokens) const;
   ElementCount ContentElements(TokenCount tokens) const;
   Bytes AllocatedBytes(TokenCount tokens) const;
   Bytes AllocatedBytesWhileAdding(TokenCount tokens, TokenCount added) const;
-  // What one more token adds once every window is full.
+  // What one more token adds once every window is full; a class with one row for t tokens adds a
+  // t-th of its row, rounded up.
   Bytes MarginalBytesPerToken() const;
   ElementCount MarginalElementsPerToken() const;
 
  private:
+  StateLayout() = default;
+  Status AddLayer(LayerIndex layer);
+  Status Add(LayerIndex layer, int component, const Rows& rows);
+  Status Add(LayerIndex layer, int component, const Fixed& fixed);
+  Status Add(LayerIndex layer, int component, const Alias& alias);
+  BlockClass& ClassFor(const Rows& rows);
+  const BlockClass& ClassAt(ClassIndex block_class) const;
+
   StateSpec spec_;
   std::vector<BlockClass> classes_;
   std::vector<FixedSlot> fixed_;
-  Bytes fixed_bytes_;
+  Bytes fixed_bytes_;          // with the padding between slots
+  Bytes fixed_content_bytes_;  // without
+  ElementCount fixed_elements_;
+  Bytes all_row_bytes_;  // one row of every class
 };
 
 }  // namespace cairn
