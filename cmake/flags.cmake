@@ -23,3 +23,13 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     add_link_options(--ld-path=${CAIRN_LLD})
   endif()
 endif()
+
+# On top of these for the folder of SIMD code. x86 needs AVX2 and FMA: one rounding for a * b + c
+# everywhere is part of the one arithmetic order. Wider sets are chosen when the program runs.
+add_library(cairn_kernel_flags INTERFACE)
+if(CAIRN_NATIVE)
+  target_compile_options(cairn_kernel_flags INTERFACE -march=native)
+  target_compile_definitions(cairn_kernel_flags INTERFACE HWY_COMPILE_ONLY_STATIC)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(cairn_kernel_flags INTERFACE -march=x86-64-v3 -maes -mpclmul)
+endif()

@@ -1,0 +1,56 @@
+// A block of a GGUF quantized format, taken apart: codes and the numbers that scale them.
+//
+// An element is d * s * (c - zero) for symmetric formats and d * s * c - e * m for formats with a
+// minimum, where d and e belong to the block, s and m to a group of elements (1 in formats of one
+// group, whose minimum -e * m is then the block's). This is the one place that knows the bit
+// layouts. Thread-safe.
+#ifndef CAIRN_KERNELS_QUANTIZED_BLOCK_H_
+#define CAIRN_KERNELS_QUANTIZED_BLOCK_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "cairn/base/dtype.h"
+
+namespace cairn {
+
+inline constexpr int kMaxBlockElements = 256;
+inline constexpr int kMaxBlockGroups = 16;
+
+struct BlockScheme {
+  int elements;   // to a block
+  int group;      // elements that share s and m
+  int code_bits;  // codes are below 1 << code_bits
+  int zero;       // the code of 0, in formats without minimum
+  bool has_minimum;
+  bool has_groups;  // s and m are stored per group
+  bool has_table;   // codes index kNonlinearValues; `zero` is already inside the table
+};
+
+// Nothing for formats without blocks.
+std::optional<BlockScheme> BlockSchemeOf(DType dtype);
+
+// IQ4_NL: what its 16 codes stand for.
+inline constexpr std::array<int8_t, 16> kNonlinearValues = {
+    -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+
+struct QuantizedBlock {
+  std::array<uint8_t, kMaxBlockElements> codes;
+  // Bits of a half-precision float: d, and the minimum (-e in formats with groups).
+  uint16_t scale;
+  uint16_t minimum;
+  std::array<int8_t, kMaxBlockGroups> group_scales;
+  std::array<int8_t, kMaxBlockGroups> group_minimums;
+};
+
+// REQUIRES: BlockSchemeOf(dtype); `source` holds one block. Fields that the format lacks are not
+// written.
+void UnpackBlock(DType dtype, const std::byte* source, QuantizedBlock& block);
+
+float HalfToFloat(uint16_t bits);
+
+}  // namespace cairn
+
+#endif  // CAIRN_KERNELS_QUANTIZED_BLOCK_H_
