@@ -1,0 +1,297 @@
+#include "cairn/kernels/attention.h"
+
+#include <algorithm>
+
+#include "cairn/base/check.h"
+#include "cairn/kernels/attention_tile.h"
+
+namespace cairn {
+namespace {
+
+// Query rows computed together: enough to reuse a tile of keys and values, few enough for the
+// cache.
+constexpr int64_t kRowsPerItem = 32;
+
+int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+}  // namespace
+
+// One call of Attention: plans items, runs them, merges partials.
+class AttentionRun {
+ public:
+  AttentionRun(const AttentionShape& shape, std::span<const AttentionSpan> spans,
+               int64_t query_stride, int64_t out_stride, AttentionScratch& scratch, int threads)
+      : shape_(shape),
+        spans_(spans),
+        query_stride_(query_stride),
+        out_stride_(out_stride),
+        scratch_(scratch),
+        threads_(threads),
+        group_(shape.heads / shape.kv_heads),
+        out_width_(RoundUp(shape.value_width, kTileRows)),
+        partial_floats_(out_width_ + kTileRows) {
+    tokens_per_item_ = std::max<int64_t>(1, kRowsPerItem / group_);
+    rows_max_ = tokens_per_item_ * group_;
+  }
+
+  void Run(ThreadPool& pool) {
+    Plan();
+    ReserveThreads();
+    auto body = [this](int64_t item, int thread) {
+      RunItem(scratch_.items_[static_cast<size_t>(item)], thread);
+    };
+    pool.ParallelFor(static_cast<int64_t>(scratch_.items_.size()), body);
+    if (scratch_.merges_.empty()) return;
+    auto merge = [this](int64_t index, int thread) {
+      RunMerge(scratch_.merges_[static_cast<size_t>(index)], thread);
+    };
+    pool.ParallelFor(static_cast<int64_t>(scratch_.merges_.size()), merge);
+  }
+
+ private:
+  using Item = AttentionScratch::Item;
+  using Merge = AttentionScratch::Merge;
+
+  // Per-thread memory, in floats: scaled queries, scores, output of the open segment and in total.
+  struct Workspace {
+    float* queries;
+    float* scores;
+    float* segment_out;
+    float* total_out;
+    RowSoftmax* segment;
+    RowSoftmax* total;
+  };
+
+  void Plan() {
+    scratch_.items_.clear();
+    scratch_.merges_.clear();
+    int64_t partial_rows = 0;
+    for (size_t s = 0; s < spans_.size(); ++s) {
+      const AttentionSpan& span = spans_[s];
+      for (int64_t h = 0; h < shape_.kv_heads; ++h) {
+        if (span.tokens == 1 && threads_ > 1) {
+          PlanSegments(static_cast<int32_t>(s), static_cast<int32_t>(h), partial_rows);
+        } else {
+          for (int64_t t = 0; t < span.tokens; t += tokens_per_item_) {
+            const int64_t count = std::min(tokens_per_item_, span.tokens - t);
+            scratch_.items_.push_back(
+                {static_cast<int32_t>(s), static_cast<int32_t>(h), t, count, -1, 0});
+          }
+        }
+      }
+    }
+    scratch_.partials_.Reserve(static_cast<size_t>(partial_rows * partial_floats_) * sizeof(float));
+  }
+
+  // One token over a long context: an item for each segment.
+  void PlanSegments(int32_t span, int32_t kv_head, int64_t& partial_rows) {
+    const int64_t position = spans_[static_cast<size_t>(span)].first_position;
+    const int64_t first = shape_.FirstVisible(position) / kSegmentKeys;
+    const int64_t segments = position / kSegmentKeys - first + 1;
+    if (segments == 1) {
+      scratch_.items_.push_back({span, kv_head, 0, 1, -1, 0});
+      return;
+    }
+    scratch_.merges_.push_back({span, kv_head, first, segments, partial_rows});
+    for (int64_t i = 0; i < segments; ++i) {
+      scratch_.items_.push_back({span, kv_head, 0, 1, first + i, partial_rows});
+      partial_rows += group_;
+    }
+  }
+
+  int64_t WorkspaceFloats() const {
+    return rows_max_ * (shape_.key_width + kTileKeys + 2 * out_width_) +
+           RoundUp(2 * rows_max_ * static_cast<int64_t>(sizeof(RowSoftmax) / sizeof(float)),
+                   kTileRows);
+  }
+
+  void ReserveThreads() {
+    if (scratch_.per_thread_.size() < static_cast<size_t>(threads_))
+      scratch_.per_thread_.resize(static_cast<size_t>(threads_));
+    for (AlignedBuffer& buffer : scratch_.per_thread_)
+      buffer.Reserve(static_cast<size_t>(WorkspaceFloats()) * sizeof(float));
+  }
+
+  Workspace WorkspaceOf(int thread) {
+    float* next = scratch_.per_thread_[static_cast<size_t>(thread)].As<float>();
+    const auto take = [&next](int64_t count) { return std::exchange(next, next + count); };
+    Workspace w;
+    w.scores = take(rows_max_ * kTileKeys);
+    w.segment_out = take(rows_max_ * out_width_);
+    w.total_out = take(rows_max_ * out_width_);
+    w.queries = take(rows_max_ * shape_.key_width);
+    w.segment = reinterpret_cast<RowSoftmax*>(next);
+    w.total = w.segment + rows_max_;
+    return w;
+  }
+
+  void CopyQueries(const AttentionSpan& span, const Item& item, float* to) const {
+    const int64_t floats = group_ * shape_.key_width;
+    for (int64_t t = 0; t < item.tokens; ++t) {
+      const float* from =
+          span.queries + (item.first_token + t) * query_stride_ + item.kv_head * floats;
+      for (int64_t i = 0; i < floats; ++i) to[t * floats + i] = from[i] * shape_.scale;
+    }
+  }
+
+  void Clear(RowSoftmax* softmax, float* out, int64_t rows) const {
+    std::fill(softmax, softmax + rows, RowSoftmax{kNoScore, 0, 1});
+    std::fill(out, out + rows * out_width_, 0.0f);
+  }
+
+  void RunItem(const Item& item, int thread) {
+    const AttentionSpan& span = spans_[static_cast<size_t>(item.span)];
+    const Workspace w = WorkspaceOf(thread);
+    CopyQueries(span, item, w.queries);
+    const int64_t rows = item.tokens * group_;
+    if (item.segment >= 0) {
+      Clear(w.segment, w.segment_out, rows);
+      WalkSegment(span, item, item.segment, w);
+      StorePartial(item, w);
+      return;
+    }
+    const int64_t first_position = span.first_position + item.first_token;
+    const int64_t last_position = first_position + item.tokens - 1;
+    Clear(w.total, w.total_out, rows);
+    for (int64_t s = shape_.FirstVisible(first_position) / kSegmentKeys;
+         s <= last_position / kSegmentKeys; ++s) {
+      Clear(w.segment, w.segment_out, rows);
+      WalkSegment(span, item, s, w);
+      for (int64_t r = 0; r < rows; ++r) {
+        MergePartial(w.total[r], w.total_out + r * out_width_, w.segment[r],
+                     w.segment_out + r * out_width_, shape_.value_width);
+      }
+    }
+    WriteOut(span, item, w.total, w.total_out);
+  }
+
+  void WalkSegment(const AttentionSpan& span, const Item& item, int64_t segment,
+                   const Workspace& w) {
+    const int64_t first_position = span.first_position + item.first_token;
+    const int64_t first_key = std::max(segment * kSegmentKeys, shape_.FirstVisible(first_position));
+    const int64_t end_key = std::min((segment + 1) * kSegmentKeys, first_position + item.tokens);
+    for (int64_t base = first_key / kTileKeys * kTileKeys; base < end_key; base += kTileKeys) {
+      WalkTile(span, item, base, std::max(first_key, base), std::min(end_key, base + kTileKeys), w);
+    }
+  }
+
+  TilePointers PointersOf(const AttentionSpan& span, int64_t base, int64_t first_key,
+                          int64_t end_key, int64_t offset) const {
+    TilePointers pointers;
+    pointers.first = static_cast<int>((first_key - base) / kTileRows);
+    pointers.end = static_cast<int>((end_key - base + kTileRows - 1) / kTileRows);
+    for (int g = pointers.first; g < pointers.end; ++g) {
+      const int64_t block = base / kTileRows + g - span.first_block;
+      CAIRN_DCHECK(block >= 0 && block < static_cast<int64_t>(span.blocks.size()));
+      pointers.groups[static_cast<size_t>(g)] = span.blocks[static_cast<size_t>(block)] + offset;
+    }
+    return pointers;
+  }
+
+  // Keys [first_key, end_key) of the tile at `base`: those that any row of the item may see.
+  void WalkTile(const AttentionSpan& span, const Item& item, int64_t base, int64_t first_key,
+                int64_t end_key, const Workspace& w) {
+    const int64_t key_tile = shape_.key_width * kTileRows * InfoOf(shape_.key_codec).block_bytes;
+    const int64_t value_tile =
+        shape_.value_width * kTileRows * InfoOf(shape_.value_codec).block_bytes;
+    const TilePointers keys =
+        PointersOf(span, base, first_key, end_key, span.key_offset + item.kv_head * key_tile);
+    const TilePointers values =
+        PointersOf(span, base, first_key, end_key, span.value_offset + item.kv_head * value_tile);
+    TileScores(shape_.key_codec, keys, w.queries, item.tokens * group_, shape_.key_width, w.scores);
+
+    bool all_equal = true;
+    for (int64_t t = 0; t < item.tokens; ++t) {
+      const Visible visible = VisibleIn(span.first_position + item.first_token + t, base);
+      all_equal = all_equal && visible.first == first_key - base && visible.end == end_key - base;
+      for (int64_t r = t * group_; r < (t + 1) * group_; ++r) {
+        TileSoftmax(w.scores + r * kTileKeys, visible.first, visible.end, shape_.score_cap,
+                    w.segment[r]);
+      }
+    }
+    if (all_equal) {
+      TileValues(shape_.value_codec, values, w.scores, static_cast<int>(first_key - base),
+                 static_cast<int>(end_key - base), item.tokens * group_, shape_.value_width,
+                 w.segment, w.segment_out, out_width_);
+      return;
+    }
+    // A value that a token may not see is not even multiplied by zero: it could be infinite.
+    for (int64_t t = 0; t < item.tokens; ++t) {
+      const Visible visible = VisibleIn(span.first_position + item.first_token + t, base);
+      const int64_t r = t * group_;
+      TileValues(shape_.value_codec, values, w.scores + r * kTileKeys, visible.first, visible.end,
+                 group_, shape_.value_width, w.segment + r, w.segment_out + r * out_width_,
+                 out_width_);
+    }
+  }
+
+  struct Visible {
+    int first;
+    int end;
+  };
+
+  // Keys of the tile at `base` that the query at `position` sees; empty ranges have first == end.
+  Visible VisibleIn(int64_t position, int64_t base) const {
+    const int64_t first = std::clamp<int64_t>(shape_.FirstVisible(position) - base, 0, kTileKeys);
+    const int64_t end = std::clamp<int64_t>(position + 1 - base, 0, kTileKeys);
+    return {static_cast<int>(std::min(first, end)), static_cast<int>(end)};
+  }
+
+  void StorePartial(const Item& item, const Workspace& w) {
+    float* to = scratch_.partials_.As<float>() + item.partial * partial_floats_;
+    for (int64_t r = 0; r < group_; ++r, to += partial_floats_) {
+      to[0] = w.segment[r].largest;
+      to[1] = w.segment[r].sum;
+      std::copy_n(w.segment_out + r * out_width_, out_width_, to + kTileRows);
+    }
+  }
+
+  void RunMerge(const Merge& merge, int thread) {
+    const Workspace w = WorkspaceOf(thread);
+    Clear(w.total, w.total_out, group_);
+    for (int64_t s = 0; s < merge.segments; ++s) {
+      const float* from =
+          scratch_.partials_.As<float>() + (merge.partial + s * group_) * partial_floats_;
+      for (int64_t r = 0; r < group_; ++r, from += partial_floats_) {
+        MergePartial(w.total[r], w.total_out + r * out_width_, {from[0], from[1], 1},
+                     from + kTileRows, shape_.value_width);
+      }
+    }
+    WriteOut(spans_[static_cast<size_t>(merge.span)], {merge.span, merge.kv_head, 0, 1, -1, 0},
+             w.total, w.total_out);
+  }
+
+  void WriteOut(const AttentionSpan& span, const Item& item, const RowSoftmax* softmax,
+                const float* out) const {
+    for (int64_t t = 0; t < item.tokens; ++t) {
+      float* to = span.out + (item.first_token + t) * out_stride_ +
+                  item.kv_head * group_ * shape_.value_width;
+      for (int64_t g = 0; g < group_; ++g) {
+        const int64_t r = t * group_ + g;
+        const float inverse = 1.0f / softmax[r].sum;
+        for (int64_t c = 0; c < shape_.value_width; ++c)
+          to[g * shape_.value_width + c] = out[r * out_width_ + c] * inverse;
+      }
+    }
+  }
+
+  const AttentionShape& shape_;
+  std::span<const AttentionSpan> spans_;
+  const int64_t query_stride_;
+  const int64_t out_stride_;
+  AttentionScratch& scratch_;
+  const int threads_;
+  const int64_t group_;  // query heads to a KV head
+  const int64_t out_width_;
+  const int64_t partial_floats_;
+  int64_t tokens_per_item_ = 1;
+  int64_t rows_max_ = 1;
+};
+
+void Attention(const AttentionShape& shape, std::span<const AttentionSpan> spans,
+               int64_t query_stride, int64_t out_stride, AttentionScratch& scratch,
+               ThreadPool& pool) {
+  AttentionRun(shape, spans, query_stride, out_stride, scratch, pool.threads()).Run(pool);
+}
+
+}  // namespace cairn

@@ -1,0 +1,231 @@
+#include "cairn/kernels/attention.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "cairn/kernels/state_rows.h"
+#include "hwy/targets.h"
+
+namespace cairn {
+namespace {
+
+// One sequence of random keys and values in blocks, and random queries for every position.
+class Case {
+ public:
+  Case(const AttentionShape& shape, int64_t tokens, uint32_t seed)
+      : shape_(shape), tokens_(tokens) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal(0, 1);
+    const auto fill = [&](std::vector<float>& v, int64_t count) {
+      v.resize(static_cast<size_t>(count));
+      for (float& x : v) x = normal(random);
+    };
+    fill(queries_, tokens * shape.heads * shape.key_width);
+    key_bytes_ = shape.kv_heads * shape.key_width * kTileRows * InfoOf(shape.key_codec).block_bytes;
+    const int64_t value_bytes =
+        shape.kv_heads * shape.value_width * kTileRows * InfoOf(shape.value_codec).block_bytes;
+    const int64_t blocks = (tokens + kTileRows - 1) / kTileRows;
+    for (int64_t b = 0; b < blocks; ++b) {
+      storage_.emplace_back(static_cast<size_t>(key_bytes_ + value_bytes));
+      std::memset(storage_.back().data(), 0, storage_.back().size());
+      blocks_.push_back(storage_.back().data());
+    }
+    for (int64_t t = 0; t < tokens; ++t) {
+      std::vector<float> key;
+      std::vector<float> value;
+      fill(key, shape.kv_heads * shape.key_width);
+      fill(value, shape.kv_heads * shape.value_width);
+      std::byte* block = blocks_[static_cast<size_t>(t / kTileRows)];
+      StoreRowTransposed(shape.key_codec, key.data(), shape.kv_heads, shape.key_width,
+                         t % kTileRows, block);
+      StoreRow(shape.value_codec, value.data(), shape.kv_heads, shape.value_width, t % kTileRows,
+               block + key_bytes_);
+    }
+  }
+
+  AttentionSpan Span(int64_t first, int64_t count, std::vector<float>& out) const {
+    AttentionSpan span;
+    span.blocks = blocks_;
+    span.value_offset = key_bytes_;
+    span.first_position = first;
+    span.tokens = count;
+    span.queries = queries_.data() + first * shape_.heads * shape_.key_width;
+    span.out = out.data() + first * shape_.heads * shape_.value_width;
+    return span;
+  }
+
+  // All positions, `chunk` at a time.
+  std::vector<float> Run(int64_t chunk, int threads) const {
+    std::vector<float> out(static_cast<size_t>(tokens_ * shape_.heads * shape_.value_width));
+    ThreadPool pool(threads);
+    AttentionScratch scratch;
+    for (int64_t first = 0; first < tokens_; first += chunk) {
+      const AttentionSpan span = Span(first, std::min(chunk, tokens_ - first), out);
+      Attention(shape_, {&span, 1}, shape_.heads * shape_.key_width,
+                shape_.heads * shape_.value_width, scratch, pool);
+    }
+    return out;
+  }
+
+  // The definition, in double precision.
+  double WorstError(const std::vector<float>& got) const {
+    double worst = 0;
+    const int64_t group = shape_.heads / shape_.kv_heads;
+    std::vector<float> key(static_cast<size_t>(shape_.kv_heads * shape_.key_width));
+    std::vector<float> value(static_cast<size_t>(shape_.kv_heads * shape_.value_width));
+    for (int64_t i = 0; i < tokens_; ++i) {
+      for (int64_t h = 0; h < shape_.heads; ++h) {
+        std::vector<double> sum(static_cast<size_t>(shape_.value_width));
+        double total = 0;
+        for (int64_t j = shape_.FirstVisible(i); j <= i; ++j) {
+          const std::byte* block = blocks_[static_cast<size_t>(j / kTileRows)];
+          LoadRowTransposed(shape_.key_codec, block, shape_.kv_heads, shape_.key_width,
+                            j % kTileRows, key.data());
+          LoadRow(shape_.value_codec, block + key_bytes_, shape_.kv_heads, shape_.value_width,
+                  j % kTileRows, value.data());
+          double score = 0;
+          for (int64_t c = 0; c < shape_.key_width; ++c) {
+            score +=
+                static_cast<double>(
+                    queries_[static_cast<size_t>((i * shape_.heads + h) * shape_.key_width + c)]) *
+                key[static_cast<size_t>(h / group * shape_.key_width + c)];
+          }
+          score *= shape_.scale;
+          if (shape_.score_cap > 0) {
+            const double cap = shape_.score_cap;
+            score = cap * std::tanh(score / cap);
+          }
+          const double weight = std::exp(score);
+          total += weight;
+          for (int64_t c = 0; c < shape_.value_width; ++c) {
+            sum[static_cast<size_t>(c)] +=
+                weight * value[static_cast<size_t>(h / group * shape_.value_width + c)];
+          }
+        }
+        for (int64_t c = 0; c < shape_.value_width; ++c) {
+          const float out =
+              got[static_cast<size_t>((i * shape_.heads + h) * shape_.value_width + c)];
+          worst = std::max(worst, std::abs(sum[static_cast<size_t>(c)] / total - out));
+        }
+      }
+    }
+    return worst;
+  }
+
+  std::vector<std::byte*>& blocks() { return blocks_; }
+  int64_t key_bytes() const { return key_bytes_; }
+
+ private:
+  AttentionShape shape_;
+  int64_t tokens_;
+  int64_t key_bytes_ = 0;
+  std::vector<float> queries_;
+  std::vector<AlignedBuffer> storage_;
+  std::vector<std::byte*> blocks_;
+};
+
+bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+AttentionShape Shape(int64_t heads, int64_t kv_heads, int64_t key_width, int64_t value_width) {
+  AttentionShape shape;
+  shape.heads = heads;
+  shape.kv_heads = kv_heads;
+  shape.key_width = key_width;
+  shape.value_width = value_width;
+  shape.scale = 1.0f / std::sqrt(static_cast<float>(key_width));
+  return shape;
+}
+
+std::vector<AttentionShape> Shapes() {
+  std::vector<AttentionShape> shapes = {Shape(4, 4, 16, 16), Shape(6, 2, 64, 64),
+                                        Shape(5, 1, 20, 36), Shape(3, 1, 7, 5)};
+  AttentionShape window = Shape(4, 2, 16, 24);
+  window.window = 70;
+  shapes.push_back(window);
+  AttentionShape narrow = Shape(4, 1, 16, 16);
+  narrow.window = 3;
+  narrow.score_cap = 2.0f;
+  shapes.push_back(narrow);
+  AttentionShape chunk = Shape(2, 1, 32, 32);
+  chunk.chunk = 50;
+  shapes.push_back(chunk);
+  return shapes;
+}
+
+}  // namespace
+
+TEST_CASE("attention equals its definition for every codec, window and odd width") {
+  for (AttentionShape shape : Shapes()) {
+    for (const DType codec : {DType::kF32, DType::kF16, DType::kBF16}) {
+      shape.key_codec = codec;
+      shape.value_codec = codec;
+      const Case c(shape, 150, 11);
+      CHECK(c.WorstError(c.Run(150, 1)) < 2e-6);
+    }
+  }
+}
+
+TEST_CASE("chunk size, thread count and instruction set change no bit") {
+  for (const AttentionShape& shape : Shapes()) {
+    const Case c(shape, 150, 12);
+    const std::vector<float> expected = c.Run(150, 1);
+    for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+      hwy::SetSupportedTargetsForTest(target);
+      for (const int64_t chunk : {1, 7, 64, 150}) {
+        for (const int threads : {1, 2, 3}) {
+          CAPTURE(chunk);
+          CAPTURE(threads);
+          CAPTURE(hwy::TargetName(target));
+          CHECK(SameBits(c.Run(chunk, threads), expected));
+        }
+      }
+    }
+    hwy::SetSupportedTargetsForTest(0);
+  }
+}
+
+TEST_CASE("contexts of several segments are right and don't depend on their split over threads") {
+  AttentionShape shape = Shape(4, 2, 16, 16);
+  for (const int64_t window : {int64_t{0}, int64_t{1500}}) {
+    shape.window = window;
+    const Case c(shape, 2600, 13);
+    const std::vector<float> expected = c.Run(2600, 1);
+    CHECK(c.WorstError(expected) < 2e-6);
+    std::vector<float> out = expected;
+    ThreadPool pool(2);
+    AttentionScratch scratch;
+    for (const int64_t position : {0, 1023, 1024, 2047, 2500, 2599}) {
+      const AttentionSpan span = c.Span(position, 1, out);
+      std::fill_n(span.out, 64, 0.0f);
+      Attention(shape, {&span, 1}, 64, 64, scratch, pool);
+    }
+    CHECK(SameBits(out, expected));
+  }
+}
+
+TEST_CASE("an infinite value of a later token does not reach an earlier one") {
+  const AttentionShape shape = [] {
+    AttentionShape s = Shape(2, 1, 16, 16);
+    s.key_codec = s.value_codec = DType::kF32;
+    return s;
+  }();
+  Case clean(shape, 40, 14);
+  Case poisoned(shape, 40, 14);
+  const std::vector<float> infinite(16, std::numeric_limits<float>::infinity());
+  StoreRow(DType::kF32, infinite.data(), 1, 16, 39 % kTileRows,
+           poisoned.blocks()[39 / kTileRows] + poisoned.key_bytes());
+  std::vector<float> expected = clean.Run(40, 1);
+  std::vector<float> got = poisoned.Run(40, 1);
+  expected.resize(39 * 32);
+  got.resize(39 * 32);
+  CHECK(SameBits(got, expected));
+}
+
+}  // namespace cairn

@@ -1,0 +1,67 @@
+// Sixteen float lanes, whatever the machine's vectors hold: what makes a sum the same everywhere.
+//
+// A group of 16 values is kParts vectors of kWidth lanes. Element-wise work is the same for any
+// split; the one sum across lanes, SumLanes, folds halves in a fixed tree. Include inside
+// HWY_NAMESPACE files only, after hwy/highway.h.
+#if defined(CAIRN_KERNELS_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CAIRN_KERNELS_LANES_INL_H_
+#undef CAIRN_KERNELS_LANES_INL_H_
+#else
+#define CAIRN_KERNELS_LANES_INL_H_
+#endif
+
+#include <cstdint>
+
+#include "hwy/contrib/math/math-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cairn::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+inline constexpr int kLanes = 16;
+using FloatTag = hn::CappedTag<float, kLanes>;
+using FloatVector = hn::Vec<FloatTag>;
+inline constexpr int kWidth = static_cast<int>(hn::MaxLanes(FloatTag()));
+inline constexpr int kParts = kLanes / kWidth;
+static_assert(kWidth * kParts == kLanes);
+
+// Lane i is added to lane i + 8, then i + 4, i + 2, i + 1.
+HWY_INLINE float SumLanes(const float* HWY_RESTRICT lanes) {
+  const hn::FixedTag<float, 4> d4;
+  const auto low = hn::Add(hn::LoadU(d4, lanes), hn::LoadU(d4, lanes + 8));
+  const auto high = hn::Add(hn::LoadU(d4, lanes + 4), hn::LoadU(d4, lanes + 12));
+  const auto four = hn::Add(low, high);
+  const auto two = hn::Add(four, hn::Shuffle1032(four));
+  const auto one = hn::Add(two, hn::Shuffle2301(two));
+  return hn::GetLane(one);
+}
+
+HWY_INLINE float MaxLanes16(const float* HWY_RESTRICT lanes) {
+  const hn::FixedTag<float, 4> d4;
+  const auto low = hn::Max(hn::LoadU(d4, lanes), hn::LoadU(d4, lanes + 8));
+  const auto high = hn::Max(hn::LoadU(d4, lanes + 4), hn::LoadU(d4, lanes + 12));
+  const auto four = hn::Max(low, high);
+  const auto two = hn::Max(four, hn::Shuffle1032(four));
+  return hn::GetLane(hn::Max(two, hn::Shuffle2301(two)));
+}
+
+// kWidth stored elements as floats.
+HWY_INLINE FloatVector LoadAsFloat(FloatTag d, const float* from) { return hn::LoadU(d, from); }
+HWY_INLINE FloatVector LoadAsFloat(FloatTag d, const hwy::float16_t* from) {
+  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<hwy::float16_t, FloatTag>(), from));
+}
+HWY_INLINE FloatVector LoadAsFloat(FloatTag d, const hwy::bfloat16_t* from) {
+  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<hwy::bfloat16_t, FloatTag>(), from));
+}
+
+// exp(x) for any x up to +inf: large arguments are clamped to where the result is still finite.
+HWY_INLINE FloatVector SafeExp(FloatTag d, FloatVector x) {
+  return hn::Exp(d, hn::Min(x, hn::Set(d, 88.0f)));
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace cairn::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // CAIRN_KERNELS_LANES_INL_H_

@@ -1,0 +1,36 @@
+// Codecs of Rows components: from computed floats into a block's stored form, and back.
+//
+// Tiles are one head's rows of one block: kTileRows rows of `width` elements, row-major
+// [row][width] or transposed [width][row]. f16 saturates at its largest finite value, so that a
+// stored number is finite whenever the computed one was. Thread-safe.
+#ifndef CAIRN_KERNELS_STATE_ROWS_H_
+#define CAIRN_KERNELS_STATE_ROWS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cairn/base/dtype.h"
+
+namespace cairn {
+
+// Rows of one tile; equals the state layout's rows per block.
+inline constexpr int kTileRows = 16;
+
+// True for the codecs that rows can be stored in and attention can read.
+bool IsStateCodec(DType codec);
+
+// Stores one row of `heads` heads x `width` floats as row `row` of `heads` consecutive tiles.
+void StoreRow(DType codec, const float* values, int64_t heads, int64_t width, int64_t row,
+              std::byte* tiles);
+void StoreRowTransposed(DType codec, const float* values, int64_t heads, int64_t width, int64_t row,
+                        std::byte* tiles);
+
+// The scalar inverse, for tests and tools.
+void LoadRow(DType codec, const std::byte* tiles, int64_t heads, int64_t width, int64_t row,
+             float* values);
+void LoadRowTransposed(DType codec, const std::byte* tiles, int64_t heads, int64_t width,
+                       int64_t row, float* values);
+
+}  // namespace cairn
+
+#endif  // CAIRN_KERNELS_STATE_ROWS_H_

@@ -1,0 +1,18 @@
+#include "tools/commands.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+namespace cairn {
+
+void AddAllCommands(CLI::App& app, ChosenCommand& chosen) {
+  (void)app;
+  (void)chosen;
+}
+
+int ExitCodeOf(const Error& error) {
+  std::fprintf(stderr, "cairn: %s\n", error.message.c_str());
+  return error.IsBadInput() ? 2 : 1;
+}
+
+}  // namespace cairn
