@@ -17,6 +17,8 @@ enum class RopePairs : uint8_t {
 
 struct RopeLinear {
   double factor = 1;
+
+  bool operator==(const RopeLinear&) const = default;
 };
 // "llama3": long wavelengths are stretched by `factor`, short ones kept, a ramp between.
 struct RopeLlama3 {
@@ -24,6 +26,8 @@ struct RopeLlama3 {
   double low_frequency_factor = 1;
   double high_frequency_factor = 4;
   double original_context = 8192;
+
+  bool operator==(const RopeLlama3&) const = default;
 };
 // YaRN (arXiv:2309.00071), with the attention factor on cos and sin.
 struct RopeYarn {
@@ -33,10 +37,14 @@ struct RopeYarn {
   double beta_slow = 1;
   double attention_factor = 1;
   bool truncate = true;
+
+  bool operator==(const RopeYarn&) const = default;
 };
 // Divisors of each frequency, from a file (GGUF rope_freqs.weight).
 struct RopeDivisors {
   std::vector<float> divisors;  // width / 2
+
+  bool operator==(const RopeDivisors&) const = default;
 };
 
 using RopeScaling = std::variant<std::monostate, RopeLinear, RopeLlama3, RopeYarn, RopeDivisors>;
@@ -46,6 +54,8 @@ struct Rope {
   int64_t width = 0;  // leading channels of a head that turn; the rest stay
   double base = 10000;
   RopeScaling scaling;
+
+  bool operator==(const Rope&) const = default;
 };
 
 // width / 2 frequencies in radians per position.
