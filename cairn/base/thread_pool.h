@@ -4,7 +4,7 @@
 // counter, so a slow thread takes fewer of them. When a worker is found to have lost its core (the
 // caller had to wait long for its last index), it is parked for a while and the loop runs on the
 // rest; it is tried again after growing pauses. Results never depend on which thread ran an index.
-// Thread safety: ParallelFor from one thread at a time.
+// Thread safety: ParallelFor from one thread at a time, and not from inside a body (CHECKed).
 #ifndef CAIRN_BASE_THREAD_POOL_H_
 #define CAIRN_BASE_THREAD_POOL_H_
 
@@ -30,7 +30,7 @@ class LoopBody {
 
 class ThreadPool {
  public:
-  // threads >= 1, the caller's included.
+  // threads >= 1, the caller's included. Where the system allows fewer, threads() says how many.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -39,7 +39,7 @@ class ThreadPool {
   int threads() const;
 
   // Calls body(i, thread) once for each i in [0, count), thread in [0, threads()); returns when all
-  // are done. Allocates nothing.
+  // are done. Allocates nothing. The body must not throw.
   void ParallelFor(int64_t count, LoopBody body);
 
  private:
