@@ -1,0 +1,33 @@
+// families: from a model's own description, config.json or GGUF metadata, to its ModelSpec.
+//
+// One family_*.cc per family and one row of the table in families.cc; an architecture without a row
+// is an error that lists the rows. Pure functions; thread-safe.
+#ifndef CAIRN_SPEC_FAMILIES_H_
+#define CAIRN_SPEC_FAMILIES_H_
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "cairn/base/status.h"
+#include "cairn/spec/metadata.h"
+#include "cairn/spec/model_spec.h"
+
+namespace cairn {
+
+// `where` is the file's path, for errors. Of a multimodal config the text part is described.
+Result<ModelSpec> ModelSpecFromConfig(std::string_view json, std::string_view where);
+
+// What only a GGUF file's tensor table tells.
+struct GgufTensors {
+  std::function<bool(std::string_view name)> has;
+  std::vector<float> rope_divisors;  // rope_freqs.weight; empty without that tensor
+};
+
+// Norm weights of Gemma files already hold the 1 that is added, and query and key rows of Llama
+// files lie in interleaved order; the result says so.
+Result<ModelSpec> ModelSpecFromGguf(const Metadata& metadata, const GgufTensors& tensors);
+
+}  // namespace cairn
+
+#endif  // CAIRN_SPEC_FAMILIES_H_

@@ -1,0 +1,17 @@
+// Quoted: foreign text made fit for a one-line message.
+//
+// Pure functions; thread-safe.
+#ifndef CAIRN_SPEC_QUOTED_H_
+#define CAIRN_SPEC_QUOTED_H_
+
+#include <string>
+#include <string_view>
+
+namespace cairn {
+
+// Between double quotes, everything but printable ASCII as \xNN, cut after 60 bytes.
+std::string Quoted(std::string_view text);
+
+}  // namespace cairn
+
+#endif  // CAIRN_SPEC_QUOTED_H_

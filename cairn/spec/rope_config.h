@@ -1,0 +1,38 @@
+// From a config.json or GGUF metadata to a Rope: both spellings, all scaling types, with checks.
+//
+// Pure functions; thread-safe.
+#ifndef CAIRN_SPEC_ROPE_CONFIG_H_
+#define CAIRN_SPEC_ROPE_CONFIG_H_
+
+#include <span>
+#include <string_view>
+
+#include "cairn/base/ids.h"
+#include "cairn/base/status.h"
+#include "cairn/spec/hf_config.h"
+#include "cairn/spec/metadata.h"
+#include "cairn/spec/rope.h"
+
+namespace cairn {
+
+struct RopeDefaults {
+  int64_t width = 0;          // channels of a head
+  double base = 10000;        // where the file names none
+  TokenCount context_length;  // stands for an original context that isn't given
+};
+
+// rope_parameters {rope_theta, rope_type, factor, ...} of newer files, or rope_theta beside
+// rope_scaling {type or rope_type, ...} of older ones.
+Result<Rope> RopeFromConfig(const HfConfig& config, const RopeDefaults& defaults);
+
+// One such object: rope_scaling, or an entry of rope_parameters.
+Result<Rope> RopeFromSection(const HfConfig& section, const RopeDefaults& defaults);
+
+// <arch>.rope.*; `divisors` are the values of the tensor rope_freqs.weight, empty if there is none.
+Result<Rope> RopeFromGguf(const Metadata& metadata, std::string_view architecture,
+                          const RopeDefaults& defaults, RopePairs pairs,
+                          std::span<const float> divisors);
+
+}  // namespace cairn
+
+#endif  // CAIRN_SPEC_ROPE_CONFIG_H_
