@@ -20,7 +20,9 @@ struct BlockTableView {
   int64_t first_block = 0;
   std::span<std::byte* const> blocks;
 
-  std::byte* Block(int64_t logical) const { return blocks[static_cast<size_t>(logical - first_block)]; }
+  std::byte* Block(int64_t logical) const {
+    return blocks[static_cast<size_t>(logical - first_block)];
+  }
 };
 
 struct SequenceView {

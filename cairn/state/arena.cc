@@ -1,0 +1,99 @@
+#include "cairn/state/arena.h"
+
+#include <algorithm>
+
+#include "cairn/base/check.h"
+
+namespace cairn {
+
+BlockRef::~BlockRef() {
+  if (arena_ != nullptr) arena_->Drop(class_, id_);
+}
+
+std::byte* BlockRef::data() const { return arena_->pool(class_).Data(id_); }
+
+bool BlockRef::shared() const { return arena_->pool(class_).References(id_) > 1; }
+
+BlockRef BlockRef::Share() const {
+  CAIRN_CHECK(has_block());
+  arena_->PoolAt(class_).Share(id_);
+  return BlockRef(arena_, class_, id_);
+}
+
+Result<std::unique_ptr<Arena>> Arena::Make(std::span<const Bytes> block_bytes, Bytes budget) {
+  if (budget < Bytes(0) || budget > kMaxBudget) {
+    return Fail(ErrorCode::kInvalidArgument, "a state budget of {} bytes, must be between 0 and {}",
+                budget.value(), kMaxBudget.value());
+  }
+  std::unique_ptr<Arena> arena(new Arena());
+  arena->stats_.budget = budget;
+  arena->pools_.reserve(block_bytes.size());
+  for (const Bytes bytes : block_bytes) {
+    CAIRN_CHECK(bytes > Bytes(0));
+    CAIRN_ASSIGN(BlockPool pool,
+                 BlockPool::Make(bytes, BlockCount(budget.value() / bytes.value())));
+    arena->pools_.push_back(std::move(pool));
+  }
+  return arena;
+}
+
+BlockPool& Arena::PoolAt(ClassIndex block_class) {
+  const auto index = static_cast<size_t>(block_class.value());
+  CAIRN_CHECK(index < pools_.size());
+  return pools_[index];
+}
+
+const BlockPool& Arena::pool(ClassIndex block_class) const {
+  const auto index = static_cast<size_t>(block_class.value());
+  CAIRN_CHECK(index < pools_.size());
+  return pools_[index];
+}
+
+BlockRef Arena::Allocate(ClassIndex block_class) {
+  BlockPool& pool = PoolAt(block_class);
+  CAIRN_CHECK(pool.block_bytes() <= available());
+  if (pool.warm() > BlockCount(0)) stats_.warm -= pool.block_bytes();
+  const BlockId id = pool.Take();
+  stats_.live += pool.block_bytes();
+  stats_.live_max = std::max(stats_.live_max, stats_.live);
+  CoolUntilWarmIsAtMost(available());
+  return BlockRef(this, block_class, id);
+}
+
+void Arena::Drop(ClassIndex block_class, BlockId id) {
+  BlockPool& pool = PoolAt(block_class);
+  const bool frees = pool.References(id) == 1;
+  pool.Drop(id);
+  if (!frees) return;
+  stats_.live -= pool.block_bytes();
+  stats_.warm += pool.block_bytes();
+  // The pool that has just freed is asked first: it is the one with more than it needs.
+  while (stats_.warm > kWarmBytes && pool.warm() > BlockCount(0)) CoolOne(pool);
+}
+
+void Arena::CoolUntilWarmIsAtMost(Bytes limit) {
+  for (BlockPool& pool : pools_) {
+    while (stats_.warm > limit && pool.warm() > BlockCount(0)) CoolOne(pool);
+  }
+}
+
+void Arena::CoolOne(BlockPool& pool) {
+  pool.CoolOne();
+  stats_.warm -= pool.block_bytes();
+}
+
+void Arena::Audit() const {
+  Bytes live, warm;
+  for (const BlockPool& pool : pools_) {
+    pool.Audit();
+    live += pool.block_bytes() * pool.live().value();
+    warm += pool.block_bytes() * pool.warm().value();
+  }
+  CAIRN_CHECK(live == stats_.live);
+  CAIRN_CHECK(warm == stats_.warm);
+  CAIRN_CHECK(live + warm <= stats_.budget);
+  CAIRN_CHECK(live <= stats_.live_max && stats_.live_max <= stats_.budget);
+  CAIRN_CHECK(warm <= kWarmBytes);
+}
+
+}  // namespace cairn

@@ -1,0 +1,144 @@
+// StateStore: the state of all sequences of one model, on one arena.
+//
+// A sequence is at rest, or prepared: Prepare makes blocks for the next tokens writable, View shows
+// them to the model, Commit makes the written tokens part of the sequence. Forks share blocks; a
+// block that is partly written is copied when one of its holders prepares to write to it.
+//
+// Invariants (audit.h CHECKs them):
+//   1. a sequence at rest after n tokens holds exactly StateLayout::BlocksHeld(n) of each class, so
+//      alone it takes StateLayout::AllocatedBytes(n)
+//   2. nobody writes to a shared block
+//   3. every byte of a held block is a function of the tokens alone: rows beyond the sequence's
+//      length are zero, whatever was forked, dropped or rewound before
+//
+// Thread safety: none; one thread, the engine's core, owns the store. Views of several sequences
+// may be read and written by several threads while no call changes the store.
+// A SequenceId that isn't live is the caller's mistake and fails a CHECK.
+#ifndef CAIRN_STATE_STATE_STORE_H_
+#define CAIRN_STATE_STATE_STORE_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "cairn/base/ids.h"
+#include "cairn/base/status.h"
+#include "cairn/spec/state_layout.h"
+#include "cairn/state/arena.h"
+#include "cairn/state/block_table.h"
+#include "cairn/state/state_view.h"
+
+namespace cairn {
+
+class StateStore {
+ public:
+  struct Options {
+    Bytes budget;
+    int64_t max_sequences = 1024;
+    // A sequence's tables have room for this many tokens from the start; longer ones grow them.
+    TokenCount reserved_tokens{0};
+  };
+
+  static Result<std::unique_ptr<StateStore>> Make(StateLayout layout, Options options);
+
+  const StateLayout& layout() const { return layout_; }
+
+  // A sequence of no tokens; its Fixed components are zero. kExhausted: too many sequences, or no
+  // bytes for the Fixed components.
+  Result<SequenceId> Create();
+  // A sequence with the same tokens: O(blocks) references, no bytes. REQUIRES `id` is at rest.
+  // kExhausted: too many sequences.
+  Result<SequenceId> Fork(SequenceId id);
+  void Release(SequenceId id);
+
+  // Makes the state of tokens [length, length + added) writable. All or nothing: on kExhausted
+  // nothing has changed. REQUIRES `id` is at rest and added >= 0.
+  Status Prepare(SequenceId id, TokenCount added);
+  // Bytes by which Prepare would raise the live bytes.
+  Bytes BytesToPrepare(SequenceId id, TokenCount added) const;
+  // Valid until the sequence changes; those of other sequences stay valid. When prepared, rows of
+  // tokens [length, length + added) may be written.
+  SequenceView View(SequenceId id);
+  // The first `added` of the prepared tokens, perhaps none, now belong to the sequence; the rest is
+  // wiped. Blocks that are needed no more are freed. REQUIRES the Fixed components are those after
+  // exactly `added` tokens.
+  void Commit(SequenceId id, TokenCount added);
+
+  // Goes back to the first `tokens` tokens. kUnsupported: a window has dropped rows that are needed
+  // there, or the Fixed components exist only for the present length; kExhausted: a shared block
+  // must be copied. Then nothing has changed. REQUIRES `id` is at rest and 0 <= tokens <= length.
+  Status Rewind(SequenceId id, TokenCount tokens);
+
+  TokenCount Length(SequenceId id) const { return At(id).length; }
+  // Bytes of all blocks that the sequence refers to, shared or not.
+  Bytes HeldBytes(SequenceId id) const;
+  BlockCount HeldBlocks(SequenceId id, ClassIndex block_class) const;
+
+  // Of all sequences, each block counted once.
+  Bytes LiveBytes() const { return arena_->stats().live; }
+  BlockCount LiveBlocks(ClassIndex block_class) const { return arena_->pool(block_class).live(); }
+  const Arena::Stats& stats() const { return arena_->stats(); }
+  int64_t sequence_count() const { return static_cast<int64_t>(sequences_.size()); }
+
+  // For tests and fingerprints: visit(ClassIndex, int64_t logical_block, span of const bytes) for
+  // each block, by class and position.
+  template <class Visit>
+  void ForEachBlock(SequenceId id, Visit visit) const {
+    const Sequence& sequence = At(id);
+    for (size_t i = 0; i < sequence.tables.size(); ++i) {
+      const ClassIndex block_class(static_cast<int32_t>(i));
+      const BlockTable& table = sequence.tables[i];
+      const auto bytes = static_cast<size_t>(layout_.classes()[i].block_bytes.value());
+      for (int64_t b = table.first(); b < table.end(); ++b) {
+        visit(block_class, b, std::span<const std::byte>(table.At(b).data(), bytes));
+      }
+    }
+  }
+  // The region of the Fixed components; empty if the model has none.
+  std::span<const std::byte> FixedBytes(SequenceId id) const;
+
+ private:
+  friend void Audit(const StateStore& store);
+
+  struct Sequence {
+    TokenCount length;
+    TokenCount prepared;
+    bool at_rest = true;
+    std::vector<BlockTable> tables;     // by ClassIndex
+    BlockRef fixed;                     // without a block if the model has no Fixed component
+    std::vector<BlockTableView> views;  // of tables, as View last handed them out
+  };
+  // What one class needs so that a sequence can go on.
+  struct ClassNeed {
+    int64_t new_blocks = 0;
+    bool copy_open_block = false;
+  };
+
+  StateStore(StateLayout layout, Options options) : layout_(std::move(layout)), options_(options) {}
+
+  const Sequence& At(SequenceId id) const;
+  Sequence& At(SequenceId id);
+  Status CheckRoomForSequence() const;
+  Status CheckRoomForBytes(Bytes needed) const;
+  SequenceId Insert(Sequence sequence);
+  ClassIndex FixedClass() const;
+  bool HasFixed() const { return layout_.fixed_bytes() > Bytes(0); }
+  ClassNeed NeedOf(const Sequence& sequence, ClassIndex block_class, TokenCount added) const;
+  Status CheckRewind(const Sequence& sequence, TokenCount tokens) const;
+  Bytes BytesToRewind(const Sequence& sequence, TokenCount tokens) const;
+  BlockRef CopyOf(const BlockRef& block);
+  void WipeAfter(Sequence& sequence, ClassIndex block_class, TokenCount tokens);
+
+  StateLayout layout_;
+  Options options_;
+  std::unique_ptr<Arena> arena_;
+  // Nodes don't move: a sequence's views stay valid when others come and go.
+  std::unordered_map<SequenceId, Sequence> sequences_;
+  int64_t next_id_ = 1;
+};
+
+}  // namespace cairn
+
+#endif  // CAIRN_STATE_STATE_STORE_H_
