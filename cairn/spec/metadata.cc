@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "cairn/spec/limits.h"
+
 namespace cairn {
 namespace {
 

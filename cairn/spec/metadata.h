@@ -28,9 +28,6 @@ std::string TypeNameOf(const MetadataValue& value);
 
 class Metadata {
  public:
-  // A bound on IntPerLayer's answer; no model comes near it.
-  static constexpr int64_t kMaxLayers = 65536;
-
   // `where` is the file's path, for errors.
   explicit Metadata(std::string where) : where_(std::move(where)) {}
 
