@@ -1,7 +1,7 @@
 // ModelSpec: what a model computes, layer by layer, as data; no weights, no memory.
 //
-// Made by families.h from a config.json or GGUF metadata. The layer loop of models/ reads it, sizing
-// counts with it, StateSpecOf says what state it keeps. Plain data; thread-compatible.
+// Made by families.h from a config.json or GGUF metadata. The layer loop of models/ reads it,
+// sizing counts with it, StateSpecOf says what state it keeps. Plain data; thread-compatible.
 #ifndef CAIRN_SPEC_MODEL_SPEC_H_
 #define CAIRN_SPEC_MODEL_SPEC_H_
 
@@ -21,12 +21,12 @@ namespace cairn {
 struct AttentionSpec {
   int64_t heads = 0;
   int64_t kv_heads = 0;
-  int64_t key_width = 0;    // channels of one query or key head
-  int64_t value_width = 0;  // channels of one value head
-  double scale = 0;         // multiplies q . k
-  double score_cap = 0;     // scores become cap * tanh(score / cap) before the mask; 0: none
-  Lifetime lifetime;        // which keys a query sees, and so which rows are kept
-  std::optional<Rope> rope;  // absent: no positional rotation
+  int64_t key_width = 0;        // channels of one query or key head
+  int64_t value_width = 0;      // channels of one value head
+  double scale = 0;             // multiplies q . k
+  double score_cap = 0;         // scores become cap * tanh(score / cap) before the mask; 0: none
+  Lifetime lifetime;            // which keys a query sees, and so which rows are kept
+  std::optional<Rope> rope;     // absent: no positional rotation
   bool query_key_norm = false;  // RMSNorm over each head of q and k, before the rotation
   bool qkv_bias = false;
   bool output_bias = false;
