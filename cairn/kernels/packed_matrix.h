@@ -1,10 +1,20 @@
 // PackedMatrix: a weight matrix rearranged for the matrix-product kernels.
 //
-// y[t][o] = sum_k w[o][k] x[t][k]. Output features lie in SIMD lanes, 16 to a stripe; a stripe walks
-// k from 0 upwards in groups. Integer formats keep codes, scale and minimum (or zero point) per group
-// and represent the source's dequantized weights exactly, up to the rounding stated in the .cc;
-// float formats keep their floats. Rows beyond `rows` in the last stripe are zero.
-// Immutable after Pack; thread-safe.
+// y[t][o] = sum_k w[o][k] x[t][k]. Output features lie in SIMD lanes, 16 to a stripe; a stripe
+// walks k from 0 upwards. The source's codes, scales and minimums are kept as they are, in another
+// order: a packed matrix stands for exactly the weights that DequantizeRow names before its
+// rounding. Rows beyond rows() in the last stripe are zero. Immutable after Pack; thread-safe.
+//
+// A stripe of floats: [column][lane]. A stripe of a block format, padded to kStripeAlignment:
+//   codes, for each 32 columns: planes of 64-byte vectors, in which byte 4 * lane + b belongs to
+//     column 4 * step + b, step 0 .. 7.
+//       8 bits: one vector per step.
+//       nibbles (codes of 4, 5, 6 bits): 4 vectors; v holds step v low and step v + 4 high.
+//       pairs (2, 3 bits; the top of 6): 2 vectors; v holds step v + 2 i in bits 2 i and 2 i + 1.
+//       bits (the top of 3 and 5): 1 vector, step i in bit i.
+//   scales: without groups, for each 32 columns 16 half-precision scales [, 16 minimums].
+//     With groups, for each 256 columns 16 scales [, 16 minimums] in half precision, then for each
+//     group 16 scale bytes [, 16 minimum bytes].
 #ifndef CAIRN_KERNELS_PACKED_MATRIX_H_
 #define CAIRN_KERNELS_PACKED_MATRIX_H_
 
@@ -14,6 +24,7 @@
 
 #include "cairn/base/aligned_buffer.h"
 #include "cairn/base/dtype.h"
+#include "cairn/kernels/quantized_block.h"
 
 namespace cairn {
 
@@ -21,34 +32,38 @@ class ThreadPool;
 
 // Output features to a stripe.
 inline constexpr int kStripe = 16;
+inline constexpr int64_t kStripeAlignment = 64;
+// Columns whose codes are kept together.
+inline constexpr int kCodeColumns = 32;
 
-enum class PackedFormat : uint8_t {
-  kF32,
-  kF16,
-  kBF16,
-  kU4Min,    // 4-bit codes c in groups of 32: w = scale * c + minimum (Q4_1, Q4_K)
-  kU4Zero,   // 4-bit codes: w = scale * (c - 8) (Q4_0)
-  kU8Zero,   // bytes c in groups of 32: w = scale * (c - 128) (Q8_0, Q5_0, IQ4_NL)
-  kU8Min,    // bytes: w = scale * c + minimum (Q5_1, Q5_K)
-  kU8Zero16, // as kU8Zero with groups of 16 (Q6_K, Q3_K)
-  kU8Min16,  // as kU8Min with groups of 16 (Q2_K)
-};
+constexpr int64_t CodeBytesPerStripe(const BlockScheme& scheme, int64_t columns) {
+  return columns / kCodeColumns * (scheme.code_bits * kStripe * kCodeColumns / 8);
+}
+
+// Of the scales of one block: 16 lanes of halves and of group bytes, each twice with minimums.
+constexpr int64_t ScaleBytesPerBlock(const BlockScheme& scheme) {
+  const int groups = scheme.has_groups ? scheme.elements / scheme.group : 0;
+  return (scheme.has_minimum ? 2 : 1) * kStripe * (2 + groups);
+}
 
 class PackedMatrix {
  public:
   PackedMatrix() = default;
   // `source` holds rows x columns elements of `dtype`, row after row.
-  // REQUIRES: dtype is a weight format (kF32 .. kIQ4_NL), its block divides columns, source.size()
-  // fits, rows > 0, columns > 0.
+  // REQUIRES: IsWeightFormat(dtype), its block divides columns, source.size() fits, rows > 0,
+  // columns > 0.
   static PackedMatrix Pack(DType dtype, std::span<const std::byte> source, int64_t rows,
                            int64_t columns, ThreadPool& pool);
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
-  PackedFormat format() const { return format_; }
-  bool IsInteger() const { return format_ >= PackedFormat::kU4Min; }
+  // The source's format.
+  DType dtype() const { return dtype_; }
+  // Products quantize x, too.
+  bool IsInteger() const { return BlockSchemeOf(dtype_).has_value(); }
   const std::byte* Stripe(int64_t stripe) const { return data_.data() + stripe * stripe_bytes_; }
   int64_t stripes() const { return (rows_ + kStripe - 1) / kStripe; }
+  int64_t stripe_bytes() const { return stripe_bytes_; }
   int64_t bytes() const { return static_cast<int64_t>(data_.size()); }
 
  private:
@@ -56,7 +71,7 @@ class PackedMatrix {
   int64_t rows_ = 0;
   int64_t columns_ = 0;
   int64_t stripe_bytes_ = 0;
-  PackedFormat format_ = PackedFormat::kF32;
+  DType dtype_ = DType::kF32;
 };
 
 }  // namespace cairn

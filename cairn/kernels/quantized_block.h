@@ -30,7 +30,34 @@ struct BlockScheme {
 };
 
 // Nothing for formats without blocks.
-std::optional<BlockScheme> BlockSchemeOf(DType dtype);
+constexpr std::optional<BlockScheme> BlockSchemeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kQ8_0:
+      return BlockScheme{32, 32, 8, 128, false, false, false};
+    case DType::kQ4_0:
+      return BlockScheme{32, 32, 4, 8, false, false, false};
+    case DType::kQ4_1:
+      return BlockScheme{32, 32, 4, 0, true, false, false};
+    case DType::kQ5_0:
+      return BlockScheme{32, 32, 5, 16, false, false, false};
+    case DType::kQ5_1:
+      return BlockScheme{32, 32, 5, 0, true, false, false};
+    case DType::kQ2_K:
+      return BlockScheme{256, 16, 2, 0, true, true, false};
+    case DType::kQ3_K:
+      return BlockScheme{256, 16, 3, 4, false, true, false};
+    case DType::kQ4_K:
+      return BlockScheme{256, 32, 4, 0, true, true, false};
+    case DType::kQ5_K:
+      return BlockScheme{256, 32, 5, 0, true, true, false};
+    case DType::kQ6_K:
+      return BlockScheme{256, 16, 6, 32, false, true, false};
+    case DType::kIQ4_NL:
+      return BlockScheme{32, 32, 4, 0, false, false, true};
+    default:
+      return std::nullopt;
+  }
+}
 
 // IQ4_NL: what its 16 codes stand for.
 inline constexpr std::array<int8_t, 16> kNonlinearValues = {
