@@ -85,10 +85,10 @@ std::string FolderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-Status WriteAndSync(const std::string& path, std::span<const std::byte> bytes) {
+Status WriteAndSync(const std::string& path, std::span<const std::span<const std::byte>> pieces) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (file.get() < 0) return SystemFailure(path, "create");
-  CAIRN_TRY(WriteAll(file, bytes, path));
+  for (const std::span<const std::byte> piece : pieces) CAIRN_TRY(WriteAll(file, piece, path));
   if (::fsync(file.get()) != 0) return SystemFailure(path, "write to the disk");
   if (!file.Close()) return SystemFailure(path, "close");
   return {};
@@ -158,13 +158,18 @@ Result<std::string> ReadFile(const std::string& path, size_t bytes_max) {
 }
 
 Status WriteFileAtomically(const std::string& path, std::span<const std::byte> bytes) {
+  return WriteFileAtomically(path, std::span(&bytes, 1));
+}
+
+Status WriteFileAtomically(const std::string& path,
+                           std::span<const std::span<const std::byte>> pieces) {
   if (path.empty()) return Fail(ErrorCode::kInvalidArgument, "the path of a file is empty");
   const std::optional<mode_t> existing = ModeOf(path);
   if (existing && !S_ISREG(*existing)) {
     return Fail(ErrorCode::kInvalidArgument, "{}: exists and is not a regular file", path);
   }
   const std::string temporary = fmt::format("{}.{:016x}.tmp", path, RandomSeed());
-  Status written = WriteAndSync(temporary, bytes);
+  Status written = WriteAndSync(temporary, pieces);
   if (written && ::rename(temporary.c_str(), path.c_str()) != 0) {
     written = SystemFailure(path, "replace");
   }

@@ -45,6 +45,9 @@ Result<std::string> ReadFile(const std::string& path, size_t bytes_max);
 // Afterwards the path holds all of the bytes, on stable storage, or, after an error or a crash,
 // what it held before. Refuses to replace anything but a regular file.
 Status WriteFileAtomically(const std::string& path, std::span<const std::byte> bytes);
+// The pieces one behind the other.
+Status WriteFileAtomically(const std::string& path,
+                           std::span<const std::span<const std::byte>> pieces);
 
 bool FileExists(const std::string& path);  // a file of any kind, or a directory
 bool IsDirectory(const std::string& path);

@@ -6,6 +6,7 @@
 
 #include <set>
 #include <string_view>
+#include <vector>
 
 #include "cairn/base/temp_folder.h"
 
@@ -56,7 +57,7 @@ TEST_CASE("a moved mapping keeps its bytes where they are") {
 
 TEST_CASE("a file that can't be mapped says why") {
   const TempFolder folder;
-  REQUIRE(WriteFileAtomically(folder.File("empty"), {}).has_value());
+  REQUIRE(WriteFileAtomically(folder.File("empty"), BytesOfText("")).has_value());
   REQUIRE_EQ(::mkfifo(folder.File("pipe").c_str(), 0600), 0);
   const auto error = [](const std::string& path) { return MappedFile::Open(path).error(); };
   CHECK_EQ(error(folder.File("missing")).code, ErrorCode::kNotFound);
@@ -100,6 +101,13 @@ TEST_CASE("a failed write leaves the old file and no other") {
   CHECK_FALSE(WriteFileAtomically(path + "/below", BytesOfText("x")).has_value());
   CHECK_FALSE(WriteFileAtomically("/dev/null", BytesOfText("x")).has_value());
   CHECK_EQ(FilesIn(folder), 1);
+}
+
+TEST_CASE("pieces are written one behind the other") {
+  const TempFolder folder;
+  const std::vector<std::span<const std::byte>> pieces = {BytesOfText("ab"), {}, BytesOfText("c")};
+  REQUIRE(WriteFileAtomically(folder.File("a"), pieces).has_value());
+  CHECK_EQ(ReadFile(folder.File("a"), 10).value(), "abc");
 }
 
 TEST_CASE("files and directories are told apart") {
