@@ -74,7 +74,8 @@ BANNED = (
     (r"\bstd::random_device\b", EVERYWHERE, "Env's random numbers"),
     (r"\b(system|steady|high_resolution)_clock::now\b", r"cairn/(?!base/)(?!.*_(test|bench)\.cc$)", "Env's clock"),
     (r"\bstd::(j?thread|async)\b", r"cairn/(?!base/)(?!.*_test\.cc$)", "ThreadPool"),
-    (r"(?<!operator )\bnew\b(?!\s*\()", PRODUCT, "std::make_unique or a container"),
+    # A unique_ptr of a class whose constructor is private can't be made otherwise.
+    (r"(?m)^(?!.*\bunique_ptr<).*(?<!operator )\bnew\b(?!\s*\()", PRODUCT, "std::make_unique or a container"),
     (r"(?<!= )(?<!operator )\bdelete\b", PRODUCT, "std::unique_ptr or a container"),
     (r"\busing\s+namespace\b(?!\s+(std::)?(string_view_|chrono_)?literals\b)", EVERYWHERE, "qualified names"),
     (r"(?<![\w:])assert\s*\(", EVERYWHERE, "CAIRN_CHECK or CAIRN_DCHECK"),
