@@ -1,0 +1,80 @@
+// Sizing: how much memory a model's state takes, and which layers take it.
+//
+// Adds up what StateLayout answers, for the whole model and for groups of equal layers; there is no
+// formula of its own here. Two figures everywhere: content, the rows that are still needed after a
+// token, and allocated, the whole blocks that hold them. Plain data and pure functions;
+// thread-compatible.
+#ifndef CAIRN_SIZING_SIZING_H_
+#define CAIRN_SIZING_SIZING_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cairn/base/ids.h"
+#include "cairn/base/status.h"
+#include "cairn/spec/model_spec.h"
+#include "cairn/spec/state_layout.h"
+
+namespace cairn {
+
+inline constexpr int64_t kMaxBatch = 1'000'000;
+
+// What is asked: `batch` requests that share nothing, each of so many tokens.
+struct SizingQuestion {
+  StateCodecs codecs = {};
+  int64_t batch = 1;               // 1 .. kMaxBatch
+  std::vector<TokenCount> tokens;  // each 0 .. kMaxStateTokens
+};
+
+// Of a file's tensor table.
+struct WeightTotals {
+  ElementCount parameters;
+  Bytes bytes;
+};
+
+// The state of a batch, or a group's part of it.
+struct StateAmount {
+  ElementCount content_elements;
+  Bytes content_bytes;
+  Bytes allocated_bytes;
+
+  bool operator==(const StateAmount&) const = default;
+};
+
+// All layers that keep the same state; figures are the group's, not one layer's.
+struct LayerGroup {
+  LayerState state;
+  std::vector<LayerIndex> layers;   // ascending
+  ElementCount elements_per_token;  // at the margin: once every window is full
+  Bytes bytes_per_token;
+  Bytes fixed_bytes_per_request;
+  std::vector<StateAmount> amounts;  // per answer of the sizing
+};
+
+struct SizeAnswer {
+  TokenCount tokens;  // of each request
+  StateAmount per_request;
+  StateAmount total;  // of the batch
+};
+
+struct Sizing {
+  SizingQuestion question;
+  ElementCount parameters;  // of the file if there is one, else from the shapes
+  std::optional<WeightTotals> weights;
+  ElementCount elements_per_token;
+  Bytes bytes_per_token;
+  Bytes fixed_bytes_per_request;
+  std::vector<LayerGroup> groups;   // by first layer
+  std::vector<SizeAnswer> answers;  // in the order of question.tokens
+};
+
+// Errors: a batch or token count out of range, a codec that doesn't fit the widths, a total that
+// passes 63 bits.
+Result<Sizing> SizeModel(const ModelSpec& model, SizingQuestion question,
+                         std::optional<WeightTotals> weights);
+
+}  // namespace cairn
+
+#endif  // CAIRN_SIZING_SIZING_H_
