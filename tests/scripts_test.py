@@ -123,6 +123,23 @@ class ModelsTest(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), [".download"])
 
 
+class ReasonTest(unittest.TestCase):
+    def test_the_systems_words_come_before_the_clients(self):
+        pip = (
+            "WARNING: Retrying after connection broken by 'E(': Failed to establish a new connection: "
+            "[Errno 111] Connection refused')': /simple/a/\nERROR: No matching distribution found for a==1\n"
+        )
+        self.assertEqual(fetch.reason(pip), "[Errno 111] Connection refused")
+        npm = "npm error code X\nnpm error FetchError: request to h failed, reason: connect refused\nnpm error log\n"
+        self.assertEqual(fetch.reason(npm), "connect refused")
+        full = "ERROR: Could not install: OSError: [Errno 28] No space left on device: '/a'\n"
+        self.assertEqual(fetch.reason(full), "[Errno 28] No space left on device")
+
+    def test_else_the_last_error_is_told(self):
+        self.assertEqual(fetch.reason("noise\nERROR: first\nERROR: No matching distribution\n"), "No matching distribution")
+        self.assertEqual(fetch.reason("noise"), "")
+
+
 class TestDriverTest(unittest.TestCase):
     driver = load(ROOT / "scripts" / "test.py")
 
