@@ -110,8 +110,10 @@ Json GroupJson(const LayerGroup& group, const SizingQuestion& question) {
   return json;
 }
 
-Json AnswerJson(const SizeAnswer& answer, int64_t batch) {
-  Json json = {{"tokens", answer.tokens.value()}, {"batch", batch}};
+Json AnswerJson(const SizeAnswer& answer, int64_t batch, TokenCount context_length) {
+  Json json = {{"tokens", answer.tokens.value()},
+               {"batch", batch},
+               {"exceeds_context_length", answer.tokens > context_length}};
   json.update(AmountJson(answer.total));
   json["per_request"] = AmountJson(answer.per_request);
   return json;
@@ -127,7 +129,7 @@ std::string Grouped(int64_t value) {
   return digits;
 }
 
-std::string Bytes2(Bytes bytes) {
+std::string HumanBytes(Bytes bytes) {
   constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   auto value = static_cast<double>(bytes.value());
   if (value < 1024) return fmt::format("{} bytes", bytes.value());
@@ -209,7 +211,8 @@ std::string AnswersTable(const Sizing& sizing) {
   std::vector<TableRow> rows = {{"context", "batch", "state", "allocated in blocks"}};
   for (const SizeAnswer& answer : sizing.answers) {
     rows.push_back({Grouped(answer.tokens.value()), Grouped(sizing.question.batch),
-                    Bytes2(answer.total.content_bytes), Bytes2(answer.total.allocated_bytes)});
+                    HumanBytes(answer.total.content_bytes),
+                    HumanBytes(answer.total.allocated_bytes)});
   }
   return TableText(rows);
 }
@@ -228,10 +231,12 @@ std::string SizingJson(std::string_view name, const ModelSpec& model, const Sizi
                {"elements_per_token", sizing.elements_per_token.value()},
                {"bytes_per_token", sizing.bytes_per_token.value()},
                {"fixed_bytes_per_request", sizing.fixed_bytes_per_request.value()}};
-  if (sizing.weights) json["weights_bytes"] = sizing.weights->bytes.value();
+  if (sizing.weights && sizing.weights->bytes) {
+    json["weights_bytes"] = sizing.weights->bytes->value();
+  }
   json["sizes"] = Json::array();
   for (const SizeAnswer& answer : sizing.answers) {
-    json["sizes"].push_back(AnswerJson(answer, sizing.question.batch));
+    json["sizes"].push_back(AnswerJson(answer, sizing.question.batch, model.context_length));
   }
   json["layers"] = Json::array();
   for (const LayerGroup& group : sizing.groups) {
@@ -243,12 +248,14 @@ std::string SizingJson(std::string_view name, const ModelSpec& model, const Sizi
 
 std::string SizingText(std::string_view name, const ModelSpec& model, const Sizing& sizing) {
   std::string weights = Grouped(sizing.parameters.value());
-  if (sizing.weights) weights += " in " + Bytes2(sizing.weights->bytes);
+  if (sizing.weights && sizing.weights->bytes) {
+    weights += " in " + HumanBytes(*sizing.weights->bytes);
+  }
   std::string text = fmt::format("{}: {}, {} layers, context {}\n", name, model.family,
                                  model.layers.size(), Grouped(model.context_length.value()));
   text += TableText({{"parameters", weights},
-                     {"state per token", Bytes2(sizing.bytes_per_token)},
-                     {"state fixed", Bytes2(sizing.fixed_bytes_per_request) + " per request"}});
+                     {"state per token", HumanBytes(sizing.bytes_per_token)},
+                     {"state fixed", HumanBytes(sizing.fixed_bytes_per_request) + " per request"}});
   text += "\n" + LayersTable(sizing);
   if (!sizing.answers.empty()) text += "\n" + AnswersTable(sizing);
   return text;

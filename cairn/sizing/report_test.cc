@@ -36,6 +36,8 @@ TEST_CASE("the JSON report carries the sizing's numbers under lasting names") {
   const Json& long_one = json.at("sizes").at(1);
   CHECK_EQ(long_one.at("tokens"), 4096);
   CHECK_EQ(long_one.at("batch"), 2);
+  CHECK(long_one.at("exceeds_context_length").get<bool>());
+  CHECK_FALSE(json.at("sizes").at(0).at("exceeds_context_length").get<bool>());
   CHECK_EQ(long_one.at("content_bytes"), 2 * 128 * (6 * 7 + 4096));
   CHECK_EQ(long_one.at("content_elements"), 2 * 64 * (6 * 7 + 4096));
   CHECK_EQ(long_one.at("per_request").at("content_bytes"), 128 * (6 * 7 + 4096));
@@ -60,6 +62,17 @@ TEST_CASE("the JSON report carries the sizing's numbers under lasting names") {
                        {"bytes_per_row", 64}}));
   CHECK_EQ(json.at("layers").at(1).at("kind"), "full");
   CHECK_EQ(json.at("layers").at(1).at("sizes").at(1).at("content_bytes"), 2 * 128 * 4096);
+}
+
+TEST_CASE("weights count where the file tells their size") {
+  const ModelSpec model = GoldenModel("llama_mha");
+  const auto report = [&](std::optional<Bytes> bytes) {
+    const Sizing sizing = SizeGolden(model, WeightTotals{ElementCount(9), bytes});
+    return Json::parse(SizingJson("m", model, sizing));
+  };
+  CHECK_EQ(report(Bytes(77)).at("weights_bytes"), 77);
+  CHECK_EQ(report(Bytes(77)).at("parameters"), 9);
+  CHECK(report(std::nullopt).at("weights_bytes").is_null());
 }
 
 TEST_CASE("a name of any bytes still gives valid JSON") {

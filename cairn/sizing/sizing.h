@@ -31,7 +31,7 @@ struct SizingQuestion {
 // Of a file's tensor table.
 struct WeightTotals {
   ElementCount parameters;
-  Bytes bytes;
+  std::optional<Bytes> bytes;  // nothing when the file has types of unknown size
 };
 
 // The state of a batch, or a group's part of it.

@@ -123,7 +123,7 @@ TEST_CASE("a file's totals win over the count from shapes") {
   const auto sizing = SizeModel(model, {.tokens = {}}, WeightTotals{ElementCount(1234), Bytes(99)});
   REQUIRE(sizing.has_value());
   CHECK_EQ(sizing->parameters, ElementCount(1234));
-  CHECK_EQ(sizing->weights->bytes, Bytes(99));
+  CHECK_EQ(*sizing->weights->bytes, Bytes(99));
 }
 
 TEST_CASE("questions without an answer are refused") {
