@@ -6,8 +6,10 @@
 namespace cairn {
 
 void AddAllCommands(CLI::App& app, ChosenCommand& chosen) {
-  (void)app;
-  (void)chosen;
+  AddRunCommand(app, chosen);
+  AddChatCommand(app, chosen);
+  AddBenchCommand(app, chosen);
+  AddLogitsCommand(app, chosen);
 }
 
 int ExitCodeOf(const Error& error) {

@@ -15,6 +15,11 @@ namespace cairn {
 // Set by the subcommand that was named; returns the exit code.
 using ChosenCommand = std::function<int()>;
 
+void AddRunCommand(CLI::App& app, ChosenCommand& chosen);
+void AddChatCommand(CLI::App& app, ChosenCommand& chosen);
+void AddBenchCommand(CLI::App& app, ChosenCommand& chosen);
+void AddLogitsCommand(CLI::App& app, ChosenCommand& chosen);
+
 void AddAllCommands(CLI::App& app, ChosenCommand& chosen);
 
 // Prints the error as one line on stderr; the exit code that fits it.

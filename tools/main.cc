@@ -2,9 +2,35 @@
 //
 // Exit codes: 0 done, 1 a failure, 2 bad input (flags, files, models), one line on stderr for both.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tools/commands.h"
+
+namespace {
+
+// llama.cpp's flags of several letters behind one dash, which the parser would read as "-c tk".
+constexpr std::pair<const char*, const char*> kLongSpelling[] = {
+    {"-ctk", "--cache-type-k"},
+    {"-ctv", "--cache-type-v"},
+};
+
+// In reverse, as CLI11 takes them.
+std::vector<std::string> ArgumentsOf(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  for (std::string& argument : arguments) {
+    for (const auto& [spelling, name] : kLongSpelling) {
+      if (argument == spelling) argument = name;
+    }
+  }
+  std::ranges::reverse(arguments);
+  return arguments;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{"Cairn: LLM inference around a typed, exactly sized state", "cairn"};
@@ -12,7 +38,7 @@ int main(int argc, char** argv) {
   cairn::ChosenCommand chosen;
   cairn::AddAllCommands(app, chosen);
   try {
-    app.parse(argc, argv);
+    app.parse(ArgumentsOf(argc, argv));
   } catch (const CLI::CallForHelp& help) {
     return app.exit(help);
   } catch (const CLI::CallForAllHelp& help) {

@@ -1,0 +1,81 @@
+#include "cairn/engine/sequence_runner.h"
+
+#include <algorithm>
+
+#include "cairn/base/check.h"
+
+namespace cairn {
+
+Result<std::unique_ptr<SequenceRunner>> SequenceRunner::Make(Model& model, StateStore& store,
+                                                             Options options) {
+  CAIRN_CHECK(options.chunk.value() > 0);
+  CAIRN_ASSIGN(const SequenceId id, store.Create());
+  return std::unique_ptr<SequenceRunner>(new SequenceRunner(model, store, options, id));
+}
+
+SequenceRunner::SequenceRunner(Model& model, StateStore& store, Options options, SequenceId id)
+    : model_(model), store_(store), options_(options), id_(id) {
+  tokens_.reserve(static_cast<size_t>(std::min<int64_t>(options.context.value(), 1 << 20)));
+  logits_.resize(static_cast<size_t>(model.spec().vocabulary));
+}
+
+SequenceRunner::~SequenceRunner() { store_.Release(id_); }
+
+Status SequenceRunner::Append(std::span<const TokenId> tokens, const Progress& progress) {
+  const auto before = static_cast<int64_t>(tokens_.size());
+  const auto added = static_cast<int64_t>(tokens.size());
+  if (before + added > options_.context.value()) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "{} tokens do not fit: {} of the context's {} are taken; a larger context (-c) or "
+                "fewer tokens would be right",
+                added, before, options_.context.value());
+  }
+  for (const TokenId id : tokens) {
+    if (id.value() >= 0 && id.value() < model_.spec().vocabulary) continue;
+    return Fail(ErrorCode::kInvalidArgument, "token id {} is outside the vocabulary of {}",
+                id.value(), model_.spec().vocabulary);
+  }
+  for (int64_t first = 0; first < added; first += options_.chunk.value()) {
+    const auto part =
+        tokens.subspan(static_cast<size_t>(first),
+                       static_cast<size_t>(std::min(options_.chunk.value(), added - first)));
+    const TokenCount count(static_cast<int64_t>(part.size()));
+    CAIRN_TRY(store_.Prepare(id_, count));
+    const bool last = first + count.value() == added;
+    const BatchSpan span = {.state = store_.View(id_), .tokens = part, .logits = last ? 1 : 0};
+    model_.Forward({&span, 1});
+    store_.Commit(id_, count);
+    tokens_.insert(tokens_.end(), part.begin(), part.end());
+    have_logits_ = last;
+    if (last) model_.Logits(0, 1, logits_.data());
+    if (progress && !progress(TokenCount(first + count.value()))) {
+      return Fail(ErrorCode::kCancelled, "stopped after {} tokens", tokens_.size());
+    }
+  }
+  return {};
+}
+
+std::span<const float> SequenceRunner::logits() {
+  CAIRN_CHECK(have_logits_);
+  return logits_;
+}
+
+Status SequenceRunner::Rewind(TokenCount tokens) {
+  CAIRN_CHECK(tokens.value() >= 0 && tokens.value() <= static_cast<int64_t>(tokens_.size()));
+  CAIRN_TRY(store_.Rewind(id_, tokens));
+  tokens_.resize(static_cast<size_t>(tokens.value()));
+  have_logits_ = false;
+  return {};
+}
+
+Bytes StateBytesFor(const StateLayout& layout, const SequenceRunner::Options& options) {
+  // Where windows slide, the most blocks are held at some point on the way, not at the end.
+  Bytes largest;
+  for (int64_t n = 0; n < options.context.value(); ++n) {
+    const TokenCount added(std::min(options.chunk.value(), options.context.value() - n));
+    largest = std::max(largest, layout.AllocatedBytesWhileAdding(TokenCount(n), added));
+  }
+  return largest;
+}
+
+}  // namespace cairn

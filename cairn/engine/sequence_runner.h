@@ -1,0 +1,66 @@
+// SequenceRunner: one sequence of a model, fed token by token or chunk by chunk.
+//
+// Tokens are computed in chunks, so that neither working memory nor a window's blocks grow with the
+// prompt; the chunk size changes no bit. After a failed Append the sequence holds the tokens that
+// were appended before it failed. Thread-compatible.
+#ifndef CAIRN_ENGINE_SEQUENCE_RUNNER_H_
+#define CAIRN_ENGINE_SEQUENCE_RUNNER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cairn/base/ids.h"
+#include "cairn/base/status.h"
+#include "cairn/models/model.h"
+#include "cairn/state/state_store.h"
+
+namespace cairn {
+
+class SequenceRunner {
+ public:
+  struct Options {
+    TokenCount context{4096};  // tokens that the sequence may hold
+    TokenCount chunk{512};     // tokens computed at once
+  };
+  // Called after each chunk with the tokens done so far; false stops with kCancelled.
+  using Progress = std::function<bool(TokenCount done)>;
+
+  static Result<std::unique_ptr<SequenceRunner>> Make(Model& model, StateStore& store,
+                                                      Options options);
+  ~SequenceRunner();
+  SequenceRunner(const SequenceRunner&) = delete;
+  SequenceRunner& operator=(const SequenceRunner&) = delete;
+
+  // Errors: kInvalidArgument if the context would overflow or a token id is outside the vocabulary
+  // (nothing is computed), kExhausted, kCancelled.
+  Status Append(std::span<const TokenId> tokens, const Progress& progress = {});
+  // Logits after the last appended token. REQUIRES: something was appended.
+  std::span<const float> logits();
+  // Keeps the first `tokens` tokens. Needs a new Append before logits().
+  Status Rewind(TokenCount tokens);
+
+  std::span<const TokenId> tokens() const { return tokens_; }
+  SequenceId id() const { return id_; }
+  const Options& options() const { return options_; }
+
+ private:
+  SequenceRunner(Model& model, StateStore& store, Options options, SequenceId id);
+
+  Model& model_;
+  StateStore& store_;
+  const Options options_;
+  const SequenceId id_;
+  std::vector<TokenId> tokens_;
+  std::vector<float> logits_;
+  bool have_logits_ = false;
+};
+
+// The largest state that one sequence of the runner can ever hold: what its store's budget must be.
+Bytes StateBytesFor(const StateLayout& layout, const SequenceRunner::Options& options);
+
+}  // namespace cairn
+
+#endif  // CAIRN_ENGINE_SEQUENCE_RUNNER_H_

@@ -1,0 +1,20 @@
+#include <utility>
+
+#include "cairn/models/decoder.h"
+#include "cairn/models/decoder_weights.h"
+#include "cairn/models/model.h"
+#include "cairn/weights/describe_model.h"
+#include "cairn/weights/weight_file.h"
+
+namespace cairn {
+
+Result<std::unique_ptr<Model>> LoadModel(const std::string& path, const ModelOptions& options,
+                                         ThreadPool& pool) {
+  CAIRN_ASSIGN(std::unique_ptr<WeightFile> file, OpenWeightFile(path));
+  CAIRN_ASSIGN(ModelSpec spec, DescribeModel(*file, path));
+  CAIRN_ASSIGN(StateLayout layout, StateLayout::Make(StateSpecOf(spec, options.codecs)));
+  CAIRN_ASSIGN(DecoderWeights weights, LoadDecoderWeights(std::move(file), spec, pool));
+  return std::make_unique<Decoder>(std::move(spec), std::move(layout), std::move(weights), pool);
+}
+
+}  // namespace cairn

@@ -1,0 +1,60 @@
+// Model: a decoder with its weights. Reads token ids and a view of the state, writes state and
+// logits; knows no request, no tokenizer, no scheduler.
+//
+// Forward's results are a pure function of (weights, the tokens before, the state format): the same
+// bits for any batch, chunk size and thread count. Thread safety: one call at a time.
+#ifndef CAIRN_MODELS_MODEL_H_
+#define CAIRN_MODELS_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "cairn/base/ids.h"
+#include "cairn/base/status.h"
+#include "cairn/base/thread_pool.h"
+#include "cairn/spec/model_spec.h"
+#include "cairn/spec/state_layout.h"
+#include "cairn/state/state_view.h"
+
+namespace cairn {
+
+// Consecutive new tokens of one sequence.
+struct BatchSpan {
+  SequenceView state;
+  std::span<const TokenId> tokens;
+  int64_t logits = 0;  // how many of the last tokens get a row of logits
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  virtual const ModelSpec& spec() const = 0;
+  virtual const StateLayout& layout() const = 0;
+  // Bytes of weights held in memory, packed for the kernels.
+  virtual Bytes weight_bytes() const = 0;
+
+  // Computes all spans and writes their state rows. REQUIRES: every token id in [0, vocabulary);
+  // the views are writable for their tokens.
+  virtual void Forward(std::span<const BatchSpan> batch) = 0;
+
+  // Rows of logits that the last Forward prepared: the spans' wanted tokens in order.
+  virtual int64_t logit_rows() const = 0;
+  // Writes rows [first, first + count), `vocabulary` floats each, one behind the other.
+  virtual void Logits(int64_t first, int64_t count, float* out) = 0;
+};
+
+struct ModelOptions {
+  StateCodecs codecs;
+};
+
+// Loads a GGUF file, a .safetensors file beside its config.json, or a folder that holds both.
+// The pool must outlive the model.
+Result<std::unique_ptr<Model>> LoadModel(const std::string& path, const ModelOptions& options,
+                                         ThreadPool& pool);
+
+}  // namespace cairn
+
+#endif  // CAIRN_MODELS_MODEL_H_

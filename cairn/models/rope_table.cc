@@ -1,0 +1,41 @@
+#include "cairn/models/rope_table.h"
+
+#include <cmath>
+
+#include "cairn/kernels/ops.h"
+#include "cairn/models/token_loop.h"
+
+namespace cairn {
+
+RopeTable::RopeTable(const Rope& rope)
+    : rope_(rope), frequencies_(RopeFrequencies(rope)), amplitude_(RopeAmplitude(rope)) {}
+
+void RopeTable::Fill(std::span<const int64_t> positions, ThreadPool& pool) {
+  const size_t pairs = frequencies_.size();
+  if (cosines_.size() < positions.size() * pairs) {
+    cosines_.resize(positions.size() * pairs);
+    sines_.resize(positions.size() * pairs);
+  }
+  ForTokens(pool, static_cast<int64_t>(positions.size()), [&](int64_t t) {
+    const auto position = static_cast<float>(positions[static_cast<size_t>(t)]);
+    for (size_t i = 0; i < pairs; ++i) {
+      const double angle = position * frequencies_[i];
+      const size_t at = static_cast<size_t>(t) * pairs + i;
+      cosines_[at] = static_cast<float>(std::cos(angle)) * amplitude_;
+      sines_[at] = static_cast<float>(std::sin(angle)) * amplitude_;
+    }
+  });
+}
+
+void RopeTable::Rotate(int64_t row, float* heads_data, int64_t heads, int64_t width) const {
+  const auto pairs = static_cast<int64_t>(frequencies_.size());
+  const float* cosines = cosines_.data() + row * pairs;
+  const float* sines = sines_.data() + row * pairs;
+  if (rope_.pairs == RopePairs::kHalfSplit) {
+    RotateHalfSplit(heads_data, cosines, sines, pairs, heads, width);
+  } else {
+    RotateInterleaved(heads_data, cosines, sines, pairs, heads, width);
+  }
+}
+
+}  // namespace cairn

@@ -1,0 +1,36 @@
+// Cosines and sines of one Rope for the positions of a batch.
+//
+// Angles are float products position * frequency, as the models were trained with.
+#ifndef CAIRN_MODELS_ROPE_TABLE_H_
+#define CAIRN_MODELS_ROPE_TABLE_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cairn/base/thread_pool.h"
+#include "cairn/spec/rope.h"
+
+namespace cairn {
+
+class RopeTable {
+ public:
+  explicit RopeTable(const Rope& rope);
+
+  const Rope& rope() const { return rope_; }
+  // Fills one row for each position.
+  void Fill(std::span<const int64_t> positions, ThreadPool& pool);
+  // Rotates `heads` heads of `width` channels of the token that `row` was filled for.
+  void Rotate(int64_t row, float* heads_data, int64_t heads, int64_t width) const;
+
+ private:
+  Rope rope_;
+  std::vector<float> frequencies_;
+  float amplitude_;
+  std::vector<float> cosines_;  // [rows][pairs]
+  std::vector<float> sines_;
+};
+
+}  // namespace cairn
+
+#endif  // CAIRN_MODELS_ROPE_TABLE_H_

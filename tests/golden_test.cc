@@ -1,0 +1,130 @@
+// The tiny golden models: right against transformers, and bit-equal against ourselves.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cairn/state/audit.h"
+#include "tests/model_for_tests.h"
+
+namespace cairn {
+namespace {
+
+constexpr StateCodecs kExact = {DType::kF32, DType::kF32};
+
+double LargestDifference(std::span<const float> a, std::span<const float> b) {
+  REQUIRE(a.size() == b.size());
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    largest = std::max(largest, std::abs(static_cast<double>(a[i]) - b[i]));
+  }
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("logits of all positions and greedy tokens equal the reference's") {
+  for (const std::string& name : GoldenNames()) {
+    CAPTURE(name);
+    const Golden golden = ReadGolden(name);
+    LoadedModel loaded(GoldenFolder(name), kExact, 1);
+    const SequenceId id = *loaded.store().Create();
+    std::vector<float> logits = loaded.Feed(id, golden.prompt, 512);
+    CHECK(LargestDifference(logits, golden.logits) <= golden.logit_tolerance);
+    std::vector<float> last(logits.end() - loaded.vocabulary(), logits.end());
+    for (size_t i = 0; i < golden.greedy.size(); ++i) {
+      const auto expected = std::span(golden.greedy_logits).subspan(i * last.size(), last.size());
+      CHECK(LargestDifference(last, expected) <= golden.logit_tolerance);
+      const auto best = std::max_element(last.begin(), last.end()) - last.begin();
+      CHECK(best == golden.greedy[i].value());
+      last = loaded.Feed(id, {&golden.greedy[i], 1}, 1);
+    }
+  }
+}
+
+TEST_CASE("chunk size, threads and forks change no bit of logits or state") {
+  for (const std::string& name : GoldenNames()) {
+    for (const DType codec : {DType::kF32, DType::kF16, DType::kBF16}) {
+      CAPTURE(name);
+      const Golden golden = ReadGolden(name);
+      LoadedModel first(GoldenFolder(name), {codec, codec}, 1);
+      const SequenceId whole = *first.store().Create();
+      const std::vector<float> expected = first.Feed(whole, golden.prompt, 512);
+      const StateBytes expected_state = first.StateOf(whole);
+      for (const int threads : {1, 2}) {
+        LoadedModel loaded(GoldenFolder(name), {codec, codec}, threads);
+        for (const int64_t chunk : {1, 7, 64}) {
+          CAPTURE(chunk);
+          CAPTURE(threads);
+          const SequenceId id = *loaded.store().Create();
+          CHECK(SameBits(loaded.Feed(id, golden.prompt, chunk), expected));
+          CHECK(loaded.StateOf(id) == expected_state);
+          loaded.store().Release(id);
+        }
+        const auto head = std::span(golden.prompt).first(37);
+        const auto tail = std::span(golden.prompt).subspan(37);
+        const SequenceId parent = *loaded.store().Create();
+        loaded.Feed(parent, head, 512);
+        const SequenceId fork = *loaded.store().Fork(parent);
+        loaded.Feed(parent, head, 512);  // the parent goes its own way
+        const std::vector<float> after = loaded.Feed(fork, tail, 512);
+        CHECK(SameBits(after, std::span(expected).last(after.size())));
+        CHECK(loaded.StateOf(fork) == expected_state);
+        Audit(loaded.store());
+      }
+    }
+  }
+}
+
+TEST_CASE("several sequences in one batch compute what each computes alone") {
+  for (const std::string& name : GoldenNames()) {
+    CAPTURE(name);
+    const Golden golden = ReadGolden(name);
+    const auto prompt = std::span(golden.prompt);
+    LoadedModel loaded(GoldenFolder(name), {}, 2);
+    const SequenceId alone = *loaded.store().Create();
+    const std::vector<float> expected = loaded.Feed(alone, prompt, 512);
+    // Sequence i has read 10 i tokens and reads i + 1 more, all in one call.
+    std::vector<SequenceId> ids;
+    std::vector<BatchSpan> batch;
+    for (size_t i = 0; i < 5; ++i) {
+      const SequenceId id = *loaded.store().Create();
+      loaded.Feed(id, prompt.first(10 * i), 512);
+      REQUIRE(loaded.store().Prepare(id, TokenCount(static_cast<int64_t>(i) + 1)).has_value());
+      ids.push_back(id);
+    }
+    for (size_t i = 0; i < 5; ++i) {
+      batch.push_back({.state = loaded.store().View(ids[i]),
+                       .tokens = prompt.subspan(10 * i, i + 1),
+                       .logits = 1});
+    }
+    loaded.model().Forward(batch);
+    std::vector<float> got(5 * static_cast<size_t>(loaded.vocabulary()));
+    loaded.model().Logits(0, 5, got.data());
+    for (size_t i = 0; i < 5; ++i) {
+      loaded.store().Commit(ids[i], TokenCount(static_cast<int64_t>(i) + 1));
+      const auto width = static_cast<size_t>(loaded.vocabulary());
+      CHECK(SameBits(std::span(got).subspan(i * width, width),
+                     std::span(expected).subspan((11 * i) * width, width)));
+    }
+  }
+}
+
+TEST_CASE("predicted and live state bytes agree at every length") {
+  for (const std::string& name : GoldenNames()) {
+    CAPTURE(name);
+    const Golden golden = ReadGolden(name);
+    LoadedModel loaded(GoldenFolder(name), kExact, 1);
+    const StateLayout& layout = loaded.model().layout();
+    const SequenceId id = *loaded.store().Create();
+    for (int64_t n = 1; n <= static_cast<int64_t>(golden.prompt.size()); ++n) {
+      loaded.Feed(id, {&golden.prompt[static_cast<size_t>(n) - 1], 1}, 1);
+      CHECK(loaded.store().LiveBytes() == layout.AllocatedBytes(TokenCount(n)));
+      CHECK(layout.ContentBytes(TokenCount(n)).value() ==
+            golden.state_bytes[static_cast<size_t>(n) - 1]);
+    }
+    Audit(loaded.store());
+  }
+}
+
+}  // namespace cairn

@@ -1,0 +1,111 @@
+#include "tests/model_for_tests.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cairn/weights/weight_file.h"
+
+namespace cairn {
+namespace {
+
+nlohmann::json ReadJson(const std::string& path) {
+  std::ifstream file(path);
+  REQUIRE_MESSAGE(file.good(), path);
+  return nlohmann::json::parse(file);
+}
+
+template <class Element>
+std::vector<Element> Values(const WeightFile& file, const std::string& name) {
+  const auto tensor = file.Require(name);
+  REQUIRE_MESSAGE(tensor.has_value(), name);
+  const std::span<const std::byte> bytes = (*tensor)->bytes;
+  std::vector<Element> values(bytes.size() / sizeof(Element));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(Element));
+  return values;
+}
+
+std::vector<TokenId> Tokens(const WeightFile& file, const std::string& name) {
+  std::vector<TokenId> ids;
+  if ((*file.Require(name))->dtype == DType::kI64) {
+    for (const int64_t id : Values<int64_t>(file, name)) ids.emplace_back(static_cast<int32_t>(id));
+  } else {
+    for (const int32_t id : Values<int32_t>(file, name)) ids.emplace_back(id);
+  }
+  return ids;
+}
+
+}  // namespace
+
+std::vector<std::string> GoldenNames() {
+  return {"llama_mha", "llama_gqa", "llama_mqa", "mistral_swa",
+          "smollm3",   "gemma",     "gemma2",    "gemma3_text"};
+}
+
+std::string GoldenFolder(const std::string& name) { return "tests/golden/" + name; }
+
+Golden ReadGolden(const std::string& name) {
+  Golden golden;
+  golden.name = name;
+  golden.logit_tolerance = ReadJson(GoldenFolder(name) + "/meta.json").at("suggested_atol");
+  const auto file = OpenWeightFile(GoldenFolder(name) + "/expected.safetensors");
+  REQUIRE(file.has_value());
+  golden.prompt = Tokens(**file, "prompt_ids");
+  golden.logits = Values<float>(**file, "logits");
+  golden.greedy = Tokens(**file, "greedy_ids");
+  golden.greedy_logits = Values<float>(**file, "greedy_logits");
+  const nlohmann::json state = ReadJson(GoldenFolder(name) + "/state.json");
+  for (const nlohmann::json& layer : state.at("layers")) {
+    const auto bytes = layer.at("bytes_by_tokens_f32_model").get<std::vector<int64_t>>();
+    golden.state_bytes.resize(bytes.size());
+    for (size_t i = 0; i < bytes.size(); ++i) golden.state_bytes[i] += bytes[i];
+    golden.layer_state_bytes.push_back(bytes);
+  }
+  return golden;
+}
+
+LoadedModel::LoadedModel(const std::string& path, StateCodecs codecs, int threads)
+    : pool_(std::make_unique<ThreadPool>(threads)) {
+  auto model = LoadModel(path, {.codecs = codecs}, *pool_);
+  REQUIRE_MESSAGE(model.has_value(), (model ? "" : model.error().message));
+  model_ = std::move(*model);
+  auto store = StateStore::Make(
+      model_->layout(),
+      {.budget = Bytes(int64_t{1} << 32), .max_sequences = 8, .reserved_tokens = TokenCount(2048)});
+  REQUIRE_MESSAGE(store.has_value(), (store ? "" : store.error().message));
+  store_ = std::move(*store);
+}
+
+std::vector<float> LoadedModel::Feed(SequenceId id, std::span<const TokenId> tokens,
+                                     int64_t chunk) {
+  std::vector<float> logits;
+  for (size_t first = 0; first < tokens.size(); first += static_cast<size_t>(chunk)) {
+    const auto part =
+        tokens.subspan(first, std::min(static_cast<size_t>(chunk), tokens.size() - first));
+    const TokenCount count(static_cast<int64_t>(part.size()));
+    REQUIRE(store_->Prepare(id, count).has_value());
+    const BatchSpan span = {.state = store_->View(id), .tokens = part, .logits = count.value()};
+    model_->Forward({&span, 1});
+    store_->Commit(id, count);
+    const size_t before = logits.size();
+    logits.resize(before + part.size() * static_cast<size_t>(vocabulary()));
+    model_->Logits(0, count.value(), logits.data() + before);
+  }
+  return logits;
+}
+
+StateBytes LoadedModel::StateOf(SequenceId id) const {
+  StateBytes state;
+  store_->ForEachBlock(id, [&](ClassIndex c, int64_t block, std::span<const std::byte> bytes) {
+    state[{c.value(), block}] = {bytes.begin(), bytes.end()};
+  });
+  return state;
+}
+
+bool SameBits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+}  // namespace cairn

@@ -1,0 +1,163 @@
+// cairn run: one prompt, one answer, and what it cost.
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cairn/base/env.h"
+#include "cairn/text/chat_template.h"
+#include "tools/commands.h"
+#include "tools/generation.h"
+#include "tools/terminal.h"
+
+namespace cairn {
+namespace {
+
+struct RunArgs {
+  ModelArgs model;
+  GenerationArgs generation;
+  std::string prompt;
+  std::string file;
+  std::string system;
+  bool chat = false;
+  bool json = false;
+  bool quiet = false;
+};
+
+constexpr int64_t kMaxPromptBytes = int64_t{1} << 28;
+
+Result<std::string> PromptText(const RunArgs& args) {
+  if (!args.file.empty()) return ReadFile(args.file, kMaxPromptBytes);
+  if (!args.prompt.empty()) return args.prompt;
+  if (isatty(STDIN_FILENO) != 0) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "no prompt: give one with -p TEXT or -f FILE, or pipe it in");
+  }
+  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+}
+
+Result<std::vector<TokenId>> PromptTokens(const RunArgs& args, const Tokenizer& tokenizer) {
+  CAIRN_ASSIGN(const std::string text, PromptText(args));
+  if (!args.chat) return tokenizer.Encode(text);
+  std::vector<ChatMessage> messages;
+  if (!args.system.empty()) messages.push_back({"system", args.system});
+  messages.push_back({"user", text});
+  CAIRN_ASSIGN(const ChatTemplate chat, ChatTemplate::FromTokenizer(tokenizer));
+  CAIRN_ASSIGN(const std::string rendered, chat.Render(messages));
+  return tokenizer.EncodeChat(rendered);
+}
+
+// What the state of the generator's sequence takes, predicted and found.
+struct StateCost {
+  Bytes per_token;
+  Bytes predicted;
+  Bytes live;
+  int64_t blocks = 0;
+
+  explicit StateCost(TextGenerator& generator) {
+    const StateLayout& layout = generator.model().layout();
+    const TokenCount tokens = generator.store().Length(generator.runner().id());
+    per_token = layout.MarginalBytesPerToken();
+    predicted = layout.AllocatedBytes(tokens);
+    live = generator.store().LiveBytes();
+    for (size_t c = 0; c < layout.classes().size(); ++c) {
+      blocks += generator.store().LiveBlocks(ClassIndex(static_cast<int32_t>(c))).value();
+    }
+  }
+};
+
+void PrintCost(TextGenerator& generator, const Answer& answer) {
+  const StateCost state(generator);
+  const int64_t tokens = generator.store().Length(generator.runner().id()).value();
+  fmt::print(stderr,
+             "\n"
+             "prompt           {:>6} tokens  {:>9.1f} tokens/s\n"
+             "answer           {:>6} tokens  {:>9.1f} tokens/s  ({})\n"
+             "state per token  {}\n"
+             "state predicted  {} for {} tokens\n"
+             "state live       {}\n"
+             "blocks used      {}\n",
+             answer.prompt_tokens, answer.PromptTokensPerSecond(), answer.tokens.size(),
+             answer.AnswerTokensPerSecond(), NameOf(answer.finish), BytesText(state.per_token),
+             BytesText(state.predicted), tokens, BytesText(state.live), state.blocks);
+}
+
+void PrintJson(TextGenerator& generator, const Answer& answer) {
+  const StateCost state(generator);
+  std::vector<int32_t> ids;
+  for (const TokenId id : answer.tokens) ids.push_back(id.value());
+  const nlohmann::json report = {
+      {"text", answer.text},
+      {"tokens", ids},
+      {"finish_reason", NameOf(answer.finish)},
+      {"seed", generator.seed()},
+      {"prompt_tokens", answer.prompt_tokens},
+      {"answer_tokens", answer.tokens.size()},
+      {"load_ms", static_cast<double>(generator.opened().load_time_us) / 1e3},
+      {"prompt_ms", static_cast<double>(answer.prompt_us) / 1e3},
+      {"answer_ms", static_cast<double>(answer.answer_us) / 1e3},
+      {"prompt_tokens_per_second", answer.PromptTokensPerSecond()},
+      {"answer_tokens_per_second", answer.AnswerTokensPerSecond()},
+      {"state",
+       {{"tokens", generator.store().Length(generator.runner().id()).value()},
+        {"bytes_per_token", state.per_token.value()},
+        {"predicted_bytes", state.predicted.value()},
+        {"live_bytes", state.live.value()},
+        {"blocks", state.blocks}}}};
+  fmt::print("{}\n", report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+Result<int> Run(const RunArgs& args) {
+  CAIRN_ASSIGN(const std::unique_ptr<TextGenerator> generator,
+               TextGenerator::Open(args.model, args.generation));
+  CAIRN_ASSIGN(const std::vector<TokenId> prompt, PromptTokens(args, generator->tokenizer()));
+  if (prompt.empty())
+    return Fail(ErrorCode::kInvalidArgument, "the prompt is empty: it needs at least one token");
+  CatchInterrupts();
+  const auto emit = [&](std::string_view text) {
+    if (args.json) return;
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  };
+  CAIRN_ASSIGN(const Answer answer, generator->Generate(prompt, emit));
+  if (args.json) {
+    PrintJson(*generator, answer);
+  } else {
+    fmt::print("\n");
+    std::fflush(stdout);
+    if (!args.quiet) PrintCost(*generator, answer);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void AddRunCommand(CLI::App& app, ChosenCommand& chosen) {
+  static RunArgs args;  // the parser writes into it after this function has returned
+  CLI::App& command = *app.add_subcommand("run", "Answer one prompt and say what it cost");
+  args.model.AddModelFlag(command);
+  args.model.AddThreadFlag(command);
+  args.model.AddStateFlags(command);
+  args.model.AddContextFlags(command);
+  args.generation.AddFlags(command, 128);
+  CLI::Option* prompt = command.add_option("-p,--prompt", args.prompt, "The prompt");
+  command.add_option("-f,--file", args.file, "A file that holds the prompt")->excludes(prompt);
+  command.add_flag("--chat", args.chat, "Put the prompt into the model's chat template");
+  command.add_option("--system", args.system, "A system message; implies --chat");
+  command.add_flag("--json", args.json, "Print one JSON object instead of streaming text");
+  command.add_flag("-q,--quiet", args.quiet, "No table of costs");
+  command.callback([&chosen] {
+    chosen = [] {
+      args.chat = args.chat || !args.system.empty();
+      const Result<int> code = Run(args);
+      return code ? *code : ExitCodeOf(code.error());
+    };
+  });
+}
+
+}  // namespace cairn

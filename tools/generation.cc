@@ -1,0 +1,149 @@
+#include "tools/generation.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+#include "cairn/base/env.h"
+#include "cairn/text/stop_strings.h"
+#include "cairn/text/stream_decoder.h"
+#include "tools/terminal.h"
+
+namespace cairn {
+namespace {
+
+double Rate(int64_t tokens, int64_t elapsed_us) {
+  return elapsed_us > 0 ? 1e6 * static_cast<double>(tokens) / static_cast<double>(elapsed_us) : 0;
+}
+
+}  // namespace
+
+void GenerationArgs::AddFlags(CLI::App& command, int64_t default_max_tokens) {
+  max_tokens = default_max_tokens;
+  command.add_option("-n,--predict", max_tokens, "Tokens to generate at most; 0: until the end")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 31));
+  command.add_option("--temp", sampling.temperature, "Temperature; 0: always the likeliest token");
+  command.add_option("--top-k", sampling.top_k, "Sample from the K likeliest; 0: all");
+  command.add_option("--top-p", sampling.top_p, "Sample from the likeliest that hold this share");
+  command.add_option("--min-p", sampling.min_p,
+                     "Leave out what is less likely than this x the best");
+  command.add_option("--repeat-penalty", sampling.repetition_penalty,
+                     "Lower repeated tokens; 1: off");
+  command.add_option("--repeat-last-n", sampling.repetition_window,
+                     "Tokens that count as repeated; -1: all");
+  command.add_option("-s,--seed", seed, "Seed of the random draws; -1: a fresh one");
+  command.add_option("--stop", stop, "End the answer before this text (may be given again)");
+  command.add_flag("--ignore-eos", ignore_end, "Go on after the model's end-of-text token");
+}
+
+double Answer::PromptTokensPerSecond() const { return Rate(prompt_tokens, prompt_us); }
+
+double Answer::AnswerTokensPerSecond() const {
+  // The first token comes out of the prompt's work.
+  return Rate(static_cast<int64_t>(tokens.size()) - 1, answer_us);
+}
+
+std::string_view NameOf(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kEndOfText:
+      return "end of text";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kStopString:
+      return "stop string";
+    case FinishReason::kInterrupted:
+      return "interrupted";
+  }
+  return "";
+}
+
+Result<std::unique_ptr<TextGenerator>> TextGenerator::Open(const ModelArgs& model,
+                                                           const GenerationArgs& generation) {
+  CAIRN_TRY(CheckSamplingOptions(generation.sampling));
+  if (const auto stops = StopStrings::Create(generation.stop); !stops) {
+    return Fail(ErrorCode::kInvalidArgument, "--stop: {}", stops.error().message);
+  }
+  CAIRN_ASSIGN(Tokenizer tokenizer, OpenTokenizer(model.model));
+  CAIRN_ASSIGN(OpenedModel opened, OpenModel(model));
+  CAIRN_ASSIGN(const SequenceRunner::Options options, RunnerOptionsOf(model, opened.model->spec()));
+  CAIRN_ASSIGN(std::unique_ptr<StateStore> store, MakeStoreFor(*opened.model, options, 1));
+  CAIRN_ASSIGN(std::unique_ptr<SequenceRunner> runner,
+               SequenceRunner::Make(*opened.model, *store, options));
+  const uint64_t seed =
+      generation.seed >= 0 ? static_cast<uint64_t>(generation.seed) : RandomSeed() >> 1;
+  return std::unique_ptr<TextGenerator>(new TextGenerator(std::move(opened), std::move(tokenizer),
+                                                          std::move(store), std::move(runner),
+                                                          generation, seed));
+}
+
+TextGenerator::TextGenerator(OpenedModel opened, Tokenizer tokenizer,
+                             std::unique_ptr<StateStore> store,
+                             std::unique_ptr<SequenceRunner> runner, const GenerationArgs& args,
+                             uint64_t seed)
+    : opened_(std::move(opened)),
+      tokenizer_(std::move(tokenizer)),
+      store_(std::move(store)),
+      runner_(std::move(runner)),
+      args_(args),
+      seed_(seed),
+      sampler_([&] {
+        SamplingOptions sampling = args.sampling;
+        sampling.seed = seed;
+        return sampling;
+      }()) {}
+
+Status TextGenerator::AppendPrompt(std::span<const TokenId> prompt, Answer& answer) {
+  const ProgressLine progress("");
+  const int64_t start_us = NowMicroseconds();
+  CAIRN_TRY(runner_->Append(prompt, [&](TokenCount done) {
+    progress.Update(
+        fmt::format("reading the prompt: {} of {} tokens", done.value(), prompt.size()));
+    return !Interrupted();
+  }));
+  answer.prompt_tokens = static_cast<int64_t>(prompt.size());
+  answer.prompt_us = NowMicroseconds() - start_us;
+  return {};
+}
+
+Result<Answer> TextGenerator::Generate(std::span<const TokenId> prompt,
+                                       const std::function<void(std::string_view)>& emit) {
+  Answer answer;
+  CAIRN_TRY(AppendPrompt(prompt, answer));
+  StreamDecoder decoder(tokenizer_.table(), {.skip_special = true, .at_text_start = false});
+  CAIRN_ASSIGN(StopStrings stops, StopStrings::Create(args_.stop));
+  const auto pass_on = [&](std::string_view text) {
+    answer.text += text;
+    if (!text.empty()) emit(text);
+  };
+  const int64_t start_us = NowMicroseconds();
+  const int64_t limit =
+      args_.max_tokens > 0 ? args_.max_tokens : runner_->options().context.value();
+  while (static_cast<int64_t>(answer.tokens.size()) < limit) {
+    const TokenId token = sampler_.Sample(runner_->logits(), runner_->tokens());
+    if (!args_.ignore_end && tokenizer_.IsEndOfGeneration(token)) {
+      answer.finish = FinishReason::kEndOfText;
+      break;
+    }
+    answer.tokens.push_back(token);
+    pass_on(stops.Push(decoder.Push(token)));
+    if (stops.stopped()) {
+      answer.finish = FinishReason::kStopString;
+      break;
+    }
+    if (Interrupted()) {
+      answer.finish = FinishReason::kInterrupted;
+      break;
+    }
+    const auto held = static_cast<int64_t>(runner_->tokens().size());
+    if (static_cast<int64_t>(answer.tokens.size()) == limit ||
+        held == runner_->options().context.value())
+      break;
+    CAIRN_TRY(runner_->Append({&token, 1}));
+  }
+  answer.answer_us = NowMicroseconds() - start_us;
+  if (!stops.stopped()) pass_on(stops.Push(decoder.Flush()));
+  if (!stops.stopped()) pass_on(stops.Flush());
+  return answer;
+}
+
+}  // namespace cairn

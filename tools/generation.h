@@ -1,0 +1,88 @@
+// Generating text with one sequence: what `run` and `chat` share.
+#ifndef CAIRN_TOOLS_GENERATION_H_
+#define CAIRN_TOOLS_GENERATION_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cairn/base/status.h"
+#include "cairn/engine/sampler.h"
+#include "cairn/engine/sequence_runner.h"
+#include "cairn/text/tokenizer.h"
+#include "tools/model_args.h"
+
+namespace CLI {
+class App;
+}
+
+namespace cairn {
+
+struct GenerationArgs {
+  SamplingOptions sampling;
+  int64_t seed = -1;       // -1: a fresh one
+  int64_t max_tokens = 0;  // 0: until the model ends or the context is full
+  std::vector<std::string> stop;
+  bool ignore_end = false;
+
+  void AddFlags(CLI::App& command, int64_t default_max_tokens);
+};
+
+enum class FinishReason : uint8_t { kEndOfText, kLength, kStopString, kInterrupted };
+
+struct Answer {
+  std::string text;
+  std::vector<TokenId> tokens;  // without the end-of-generation token
+  FinishReason finish = FinishReason::kLength;
+  int64_t prompt_tokens = 0;
+  int64_t prompt_us = 0;
+  int64_t answer_us = 0;  // from the first token's logits to the last token
+
+  double PromptTokensPerSecond() const;
+  double AnswerTokensPerSecond() const;
+};
+
+std::string_view NameOf(FinishReason reason);
+
+// A model, its tokenizer and one sequence of state.
+class TextGenerator {
+ public:
+  static Result<std::unique_ptr<TextGenerator>> Open(const ModelArgs& model,
+                                                     const GenerationArgs& generation);
+
+  // Appends the prompt (shown as progress) and generates. `emit` gets each piece of text as soon as
+  // it is certain. An interrupt (terminal.h) ends the answer, not the generator.
+  Result<Answer> Generate(std::span<const TokenId> prompt,
+                          const std::function<void(std::string_view)>& emit);
+
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+  SequenceRunner& runner() { return *runner_; }
+  const Model& model() const { return *opened_.model; }
+  const StateStore& store() const { return *store_; }
+  const OpenedModel& opened() const { return opened_; }
+  uint64_t seed() const { return seed_; }
+
+ private:
+  TextGenerator(OpenedModel opened, Tokenizer tokenizer, std::unique_ptr<StateStore> store,
+                std::unique_ptr<SequenceRunner> runner, const GenerationArgs& args, uint64_t seed);
+
+  Status AppendPrompt(std::span<const TokenId> prompt, Answer& answer);
+
+  OpenedModel opened_;
+  Tokenizer tokenizer_;
+  std::unique_ptr<StateStore> store_;
+  std::unique_ptr<SequenceRunner> runner_;
+  const GenerationArgs args_;
+  const uint64_t seed_;
+  Sampler sampler_;
+};
+
+// The tokenizer of a GGUF file or a Hugging Face folder.
+Result<Tokenizer> OpenTokenizer(const std::string& model_path);
+
+}  // namespace cairn
+
+#endif  // CAIRN_TOOLS_GENERATION_H_

@@ -1,0 +1,87 @@
+#include "tools/model_args.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cairn/base/env.h"
+#include "cairn/kernels/state_rows.h"
+#include "tools/terminal.h"
+
+namespace cairn {
+namespace {
+
+constexpr int64_t kDefaultContext = 4096;
+constexpr int kMaxThreads = 512;
+
+}  // namespace
+
+void ModelArgs::AddModelFlag(CLI::App& command) {
+  command.add_option("-m,--model", model, "A .gguf file or a Hugging Face folder")->required();
+}
+
+void ModelArgs::AddThreadFlag(CLI::App& command) {
+  command.add_option("-t,--threads", threads, "Threads (default: one per CPU)")
+      ->check(CLI::Range(1, kMaxThreads));
+}
+
+void ModelArgs::AddStateFlags(CLI::App& command) {
+  command.add_option("--cache-type-k", key_type, "-ctk: stored form of keys: f32, f16, bf16");
+  command.add_option("--cache-type-v", value_type, "-ctv: stored form of values: f32, f16, bf16");
+}
+
+void ModelArgs::AddContextFlags(CLI::App& command) {
+  command.add_option("-c,--ctx-size", context, "Tokens that the sequence may hold")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31));
+  command.add_option("-b,--batch-size", batch, "Tokens computed at once")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+}
+
+Result<DType> StateCodecFromName(const std::string& flag, const std::string& name) {
+  const std::optional<DType> dtype = DTypeFromName(name);
+  if (dtype && IsStateCodec(*dtype)) return *dtype;
+  return Fail(ErrorCode::kInvalidArgument, "{} {}: no such state type; f32, f16 and bf16 are", flag,
+              name);
+}
+
+Result<StateCodecs> StateCodecsOf(const ModelArgs& args) {
+  StateCodecs codecs;
+  CAIRN_ASSIGN(codecs.keys, StateCodecFromName("-ctk", args.key_type));
+  CAIRN_ASSIGN(codecs.values, StateCodecFromName("-ctv", args.value_type));
+  return codecs;
+}
+
+Result<OpenedModel> OpenModel(const ModelArgs& args) {
+  ModelOptions options;
+  CAIRN_ASSIGN(options.codecs, StateCodecsOf(args));
+  OpenedModel opened;
+  opened.pool = std::make_unique<ThreadPool>(args.threads > 0 ? args.threads : CpuCount());
+  const int64_t start_us = NowMicroseconds();
+  const ProgressLine progress("loading " + args.model);
+  CAIRN_ASSIGN(opened.model, LoadModel(args.model, options, *opened.pool));
+  opened.load_time_us = NowMicroseconds() - start_us;
+  return opened;
+}
+
+Result<SequenceRunner::Options> RunnerOptionsOf(const ModelArgs& args, const ModelSpec& spec) {
+  const int64_t own = spec.context_length.value();
+  if (args.context > own) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "-c {}: {} was made for a context of {} tokens; that or less would be right",
+                args.context, args.model, own);
+  }
+  SequenceRunner::Options options;
+  options.context = TokenCount(args.context > 0 ? args.context : std::min(own, kDefaultContext));
+  options.chunk = TokenCount(std::min(args.batch, options.context.value()));
+  return options;
+}
+
+Result<std::unique_ptr<StateStore>> MakeStoreFor(const Model& model,
+                                                 const SequenceRunner::Options& options,
+                                                 int64_t sequences) {
+  const Bytes each = StateBytesFor(model.layout(), options);
+  return StateStore::Make(
+      model.layout(),
+      {.budget = each * sequences, .max_sequences = sequences, .reserved_tokens = options.context});
+}
+
+}  // namespace cairn

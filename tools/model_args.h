@@ -1,0 +1,59 @@
+// Flags that every command with a model takes, and what they open.
+#ifndef CAIRN_TOOLS_MODEL_ARGS_H_
+#define CAIRN_TOOLS_MODEL_ARGS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "cairn/base/status.h"
+#include "cairn/base/thread_pool.h"
+#include "cairn/engine/sequence_runner.h"
+#include "cairn/models/model.h"
+#include "cairn/state/state_store.h"
+
+namespace CLI {
+class App;
+}
+
+namespace cairn {
+
+struct ModelArgs {
+  std::string model;
+  int64_t context = 0;  // 0: the model's own, at most 4,096
+  int64_t batch = 512;
+  int threads = 0;  // 0: one per CPU
+  std::string key_type = "f16";
+  std::string value_type = "f16";
+
+  void AddModelFlag(CLI::App& command);
+  void AddThreadFlag(CLI::App& command);
+  void AddStateFlags(CLI::App& command);
+  void AddContextFlags(CLI::App& command);
+};
+
+// "f16" etc. as a codec of state rows; an error that lists the codecs otherwise.
+Result<DType> StateCodecFromName(const std::string& flag, const std::string& name);
+Result<StateCodecs> StateCodecsOf(const ModelArgs& args);
+
+// A loaded model and the threads it runs on.
+struct OpenedModel {
+  std::unique_ptr<ThreadPool> pool;
+  std::unique_ptr<Model> model;
+  int64_t load_time_us = 0;
+};
+
+// Loads with a note on stderr while it takes long and stderr is a terminal.
+Result<OpenedModel> OpenModel(const ModelArgs& args);
+
+// The context and chunk that the flags ask for; an error when the model's own context is smaller.
+Result<SequenceRunner::Options> RunnerOptionsOf(const ModelArgs& args, const ModelSpec& spec);
+
+// A store just large enough for `sequences` sequences of these options.
+Result<std::unique_ptr<StateStore>> MakeStoreFor(const Model& model,
+                                                 const SequenceRunner::Options& options,
+                                                 int64_t sequences);
+
+}  // namespace cairn
+
+#endif  // CAIRN_TOOLS_MODEL_ARGS_H_
