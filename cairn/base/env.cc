@@ -196,6 +196,11 @@ int64_t NowMicroseconds() {
       .count();
 }
 
+int64_t NowUnixSeconds() {
+  using std::chrono::system_clock;
+  return system_clock::to_time_t(system_clock::now());
+}
+
 int CpuCount() {
   cpu_set_t allowed;
   // Fails on machines with more cores than the set has bits.

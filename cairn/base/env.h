@@ -55,6 +55,9 @@ bool IsDirectory(const std::string& path);
 // Of a clock that never goes back; only differences mean something.
 int64_t NowMicroseconds();
 
+// The calendar's clock, in seconds since 1970; it may jump.
+int64_t NowUnixSeconds();
+
 // Cores that this process may use, at least 1.
 int CpuCount();
 

@@ -1,0 +1,68 @@
+// The C functions of rust/text (rust/text/src/lib.rs), which this header must match by hand.
+//
+// Only rust_bridge.cc includes it; everything else goes through the owning types there.
+// Every int32_t function returns 0, or 1 with a one-line message in `result`.
+#ifndef CAIRN_TEXT_FFI_H_
+#define CAIRN_TEXT_FFI_H_
+
+#include <cstddef>
+#include <cstdint>
+
+extern "C" {
+
+struct CairnTextTokenizer;
+struct CairnTextTemplate;
+
+// The caller's bytes; data may be null when size is 0.
+struct CairnTextBytes {
+  const uint8_t* data;
+  size_t size;
+};
+
+struct CairnTextStrings {
+  const CairnTextBytes* items;
+  size_t count;
+};
+
+// Bytes of the Rust heap, to be given back.
+struct CairnTextBuffer {
+  uint8_t* data;
+  size_t size;
+  size_t capacity;
+};
+
+// Flags of cairn_text_encode.
+enum CairnTextEncodeFlags : uint32_t {
+  kCairnTextAddSpecial = 1,
+  kCairnTextParseSpecial = 2,
+};
+
+// Kinds of a token for cairn_text_tokenizer_from_bpe, one byte each.
+enum CairnTextTokenKind : uint8_t {
+  kCairnTextNormal = 0,
+  kCairnTextSpecial = 1,
+  kCairnTextUserDefined = 2,
+};
+
+int32_t cairn_text_tokenizer_from_json(CairnTextBytes json, CairnTextTokenizer** out,
+                                       CairnTextBuffer* result);
+int32_t cairn_text_tokenizer_from_bpe(CairnTextBytes settings_json, CairnTextStrings tokens,
+                                      const uint8_t* kinds, CairnTextStrings merges,
+                                      CairnTextTokenizer** out, CairnTextBuffer* result);
+void cairn_text_tokenizer_free(CairnTextTokenizer* tokenizer);
+int32_t cairn_text_encode(const CairnTextTokenizer* tokenizer, CairnTextBytes text, uint32_t flags,
+                          CairnTextBuffer* result);
+int32_t cairn_text_token_table(const CairnTextTokenizer* tokenizer, CairnTextBuffer* result);
+
+int32_t cairn_text_template_parse(CairnTextBytes source, CairnTextTemplate** out,
+                                  CairnTextBuffer* result);
+int32_t cairn_text_template_render(const CairnTextTemplate* chat_template,
+                                   CairnTextBytes context_json, int64_t now_unix_s,
+                                   CairnTextBuffer* result);
+void cairn_text_template_free(CairnTextTemplate* chat_template);
+
+void cairn_text_buffer_free(CairnTextBuffer buffer);
+
+}  // extern "C"
+
+#endif  // CAIRN_TEXT_FFI_H_

@@ -1,0 +1,151 @@
+#include "cairn/text/piece_merger.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cairn/base/check.h"
+
+namespace cairn {
+namespace {
+
+constexpr int32_t kNone = -1;
+
+// A part of the text that has become one piece, linked to its neighbours. A symbol that was merged
+// into its left neighbour has size 0.
+struct Symbol {
+  uint32_t offset;
+  uint32_t size;
+  int32_t previous;
+  int32_t next;
+};
+
+// Two neighbours whose concatenation is a piece. Out of date when the sizes don't add up any more.
+struct Candidate {
+  float score;
+  int32_t left;
+  int32_t right;
+  uint32_t size;
+};
+
+// std::push_heap keeps the largest in front: the highest score, then the leftmost.
+bool ComesLater(const Candidate& a, const Candidate& b) {
+  return a.score < b.score || (a.score == b.score && a.left > b.left);
+}
+
+uint32_t CharacterSize(char lead) {
+  const auto byte = static_cast<uint8_t>(lead);
+  if (byte < 0x80) return 1;
+  if (byte < 0xE0) return 2;
+  return byte < 0xF0 ? 3 : 4;
+}
+
+std::vector<Symbol> Characters(std::string_view text) {
+  std::vector<Symbol> symbols;
+  symbols.reserve(text.size());
+  for (uint32_t offset = 0; offset < text.size();) {
+    const auto rest = static_cast<uint32_t>(text.size() - offset);
+    const uint32_t size = std::min(CharacterSize(text[offset]), rest);
+    const auto index = static_cast<int32_t>(symbols.size());
+    symbols.push_back({offset, size, index - 1, index + 1});
+    offset += size;
+  }
+  if (!symbols.empty()) symbols.back().next = kNone;
+  return symbols;
+}
+
+}  // namespace
+
+// One text while it is merged.
+struct PieceMerger::Work {
+  const PieceMerger& merger;
+  std::string_view text;
+  std::vector<Symbol> symbols;
+  std::vector<Candidate> candidates;  // a heap
+
+  void AddCandidate(int32_t left, int32_t right) {
+    if (left == kNone || right == kNone) return;
+    const Symbol& a = symbols[static_cast<size_t>(left)];
+    const uint32_t size = a.size + symbols[static_cast<size_t>(right)].size;
+    const Piece* piece = merger.Find(text.substr(a.offset, size));
+    if (piece == nullptr) return;
+    candidates.push_back({piece->score, left, right, size});
+    std::push_heap(candidates.begin(), candidates.end(), ComesLater);
+  }
+
+  Candidate TakeBest() {
+    std::pop_heap(candidates.begin(), candidates.end(), ComesLater);
+    const Candidate best = candidates.back();
+    candidates.pop_back();
+    return best;
+  }
+
+  void Merge(const Candidate& pair) {
+    Symbol& left = symbols[static_cast<size_t>(pair.left)];
+    Symbol& right = symbols[static_cast<size_t>(pair.right)];
+    // Symbols only grow, so equal sizes mean that both are still the ones that were seen.
+    if (left.size == 0 || right.size == 0 || left.size + right.size != pair.size) return;
+    left.size = pair.size;
+    right.size = 0;
+    left.next = right.next;
+    if (left.next != kNone) symbols[static_cast<size_t>(left.next)].previous = pair.left;
+    AddCandidate(left.previous, pair.left);
+    AddCandidate(pair.left, left.next);
+  }
+};
+
+PieceMerger::PieceMerger(std::span<const Piece> pieces) {
+  size_t size = 0;
+  for (const Piece& piece : pieces) size += piece.text.size();
+  storage_.resize(size);
+  pieces_.reserve(pieces.size());
+  char* place = storage_.data();
+  for (Piece piece : pieces) {
+    if (piece.text.empty()) continue;
+    std::ranges::copy(piece.text, place);
+    piece.text = {place, piece.text.size()};
+    place += piece.text.size();
+    if (std::isnan(piece.score)) piece.score = -std::numeric_limits<float>::infinity();
+    pieces_.emplace(piece.text, piece);
+    longest_piece_bytes_ = std::max(longest_piece_bytes_, piece.text.size());
+  }
+}
+
+bool PieceMerger::CoversAllText() const {
+  return unknown_.has_value() || std::all_of(byte_tokens_.begin(), byte_tokens_.end(),
+                                             [](const auto& id) { return id.has_value(); });
+}
+
+const PieceMerger::Piece* PieceMerger::Find(std::string_view text) const {
+  if (text.size() > longest_piece_bytes_) return nullptr;
+  const auto found = pieces_.find(text);
+  return found == pieces_.end() ? nullptr : &found->second;
+}
+
+void PieceMerger::Encode(std::string_view text, std::vector<TokenId>& ids) const {
+  CAIRN_CHECK(text.size() <= kMaxTextBytes);
+  Work work{*this, text, Characters(text), {}};
+  const auto count = static_cast<int32_t>(work.symbols.size());
+  for (int32_t i = 1; i < count; ++i) work.AddCandidate(i - 1, i);
+  while (!work.candidates.empty()) work.Merge(work.TakeBest());
+  for (const Symbol& symbol : work.symbols) {
+    if (symbol.size != 0) AppendSymbol(text.substr(symbol.offset, symbol.size), ids);
+  }
+}
+
+void PieceMerger::AppendSymbol(std::string_view symbol, std::vector<TokenId>& ids) const {
+  if (const Piece* piece = Find(symbol); piece != nullptr) {
+    ids.push_back(piece->id);
+    return;
+  }
+  const bool has_bytes = std::all_of(symbol.begin(), symbol.end(), [this](char byte) {
+    return byte_tokens_[static_cast<uint8_t>(byte)].has_value();
+  });
+  if (has_bytes) {
+    for (char byte : symbol) ids.push_back(*byte_tokens_[static_cast<uint8_t>(byte)]);
+  } else if (unknown_) {
+    ids.push_back(*unknown_);
+  }
+}
+
+}  // namespace cairn
