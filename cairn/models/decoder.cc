@@ -137,7 +137,10 @@ void Decoder::Logits(int64_t first, int64_t count, float* out) {
             spec_.norm_epsilon, hidden, normed_.As<float>() + t * hidden);
   });
   head_activations_.Set(normed_.As<float>(), count, hidden, hidden);
-  const MatMulTask task = {.matrix = &weights_.head.matrix, .out = out, .stride = spec_.vocabulary};
+  const MatMulTask task = {.matrix = &weights_.head.matrix,
+                           .out = out,
+                           .stride = spec_.vocabulary,
+                           .precision = ActivationPrecision::k16};
   MatMul(head_activations_, {&task, 1}, pool_);
   if (spec_.logit_cap == 0) return;
   ForTokens(pool_, count, [&](int64_t t) {

@@ -12,6 +12,10 @@ namespace {
 
 static_assert(kTileRows == kRowsPerBlock);
 
+// What the projections get wrong, every later token reads again: they and the head are where 8-bit
+// activations cost the most accuracy for the least work (docs/adr/0006 has the measurements).
+constexpr ActivationPrecision kProjectionPrecision = ActivationPrecision::k16;
+
 AttentionShape ShapeOf(const AttentionSpec& attention, const AttentionPlaces& places) {
   AttentionShape shape;
   shape.heads = attention.heads;
@@ -47,15 +51,18 @@ void AttentionMixer::Project(const AttentionSpec& attention, const AttentionWeig
       MatMulTask{.matrix = &weights.query.matrix,
                  .bias = weights.query.bias_or_null(),
                  .out = query_.As<float>(),
-                 .stride = query_width},
+                 .stride = query_width,
+                 .precision = kProjectionPrecision},
       MatMulTask{.matrix = &weights.key.matrix,
                  .bias = weights.key.bias_or_null(),
                  .out = key_.As<float>(),
-                 .stride = key_width},
+                 .stride = key_width,
+                 .precision = kProjectionPrecision},
       MatMulTask{.matrix = &weights.value.matrix,
                  .bias = weights.value.bias_or_null(),
                  .out = value_.As<float>(),
-                 .stride = value_width},
+                 .stride = value_width,
+                 .precision = kProjectionPrecision},
   };
   MatMul(activations_, tasks, pool_);
 }
