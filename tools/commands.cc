@@ -10,6 +10,7 @@ void AddAllCommands(CLI::App& app, ChosenCommand& chosen) {
   AddChatCommand(app, chosen);
   AddBenchCommand(app, chosen);
   AddLogitsCommand(app, chosen);
+  AddSizeCommand(app, chosen);
 }
 
 int ExitCodeOf(const Error& error) {

@@ -19,6 +19,7 @@ void AddRunCommand(CLI::App& app, ChosenCommand& chosen);
 void AddChatCommand(CLI::App& app, ChosenCommand& chosen);
 void AddBenchCommand(CLI::App& app, ChosenCommand& chosen);
 void AddLogitsCommand(CLI::App& app, ChosenCommand& chosen);
+void AddSizeCommand(CLI::App& app, ChosenCommand& chosen);
 
 void AddAllCommands(CLI::App& app, ChosenCommand& chosen);
 
