@@ -2,11 +2,87 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+#include <cmath>
 #include <string>
+#include <vector>
 
 #include "cairn/spec/families_for_tests.h"
 
 namespace cairn {
+namespace {
+
+constexpr std::array kGoldens = {"llama_mha", "llama_gqa", "llama_mqa", "mistral_swa",
+                                 "smollm3",   "gemma",     "gemma2",    "gemma3_text"};
+
+// Either an error of one line that the user can act on, or a model.
+void CheckAnswer(const Result<ModelSpec>& model) {
+  if (model.has_value()) {
+    CHECK_FALSE(model->layers.empty());
+    return;
+  }
+  CHECK(model.error().IsBadInput());
+  CHECK_EQ(model.error().message.find('\n'), std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("every golden config cut anywhere is refused, and changed anywhere never crashes") {
+  for (const char* name : kGoldens) {
+    const std::string json = ReadFileForTest(std::string("tests/golden/") + name + "/config.json");
+    for (size_t cut = 0; cut + 2 < json.size(); ++cut) {
+      CHECK_FALSE(ModelSpecFromConfig(json.substr(0, cut), "config.json").has_value());
+    }
+    for (size_t at = 0; at < json.size(); ++at) {
+      for (const char byte : {'0', '-', '"', '\xff'}) {
+        std::string changed = json;
+        changed[at] = byte;
+        CheckAnswer(ModelSpecFromConfig(changed, "config.json"));
+      }
+    }
+  }
+}
+
+TEST_CASE("a GGUF with any key set to a hostile value, or without it, never crashes") {
+  const std::vector<MetadataValue> hostile = {
+      true,
+      int64_t{0},
+      int64_t{-1},
+      int64_t{600},
+      INT64_MAX,
+      INT64_MIN,
+      UINT64_MAX,
+      -1.0,
+      1e300,
+      std::nan(""),
+      std::string("\n"),
+      std::vector<int64_t>{},
+      std::vector<int64_t>{1, 2, 3, 4},
+      std::vector<int64_t>(600, INT64_MAX),
+      std::vector<double>{0.5},
+      std::vector<std::string>{"x"},
+  };
+  for (const char* architecture : {"llama", "smollm3", "gemma", "gemma2", "gemma3"}) {
+    FakeGguf file(architecture);
+    file.Set("attention.sliding_window", 64);
+    file.Set("attention.sliding_window_pattern", 2);
+    file.Set("attention.key_length", 16);
+    file.Set("rope.freq_base", 1e4);
+    file.Set("rope.scaling.factor", 2.0);
+    const auto keys = file.metadata.values();
+    for (const auto& [key, value] : keys) {
+      FakeGguf changed = file;
+      for (const MetadataValue& other : hostile) {
+        changed.metadata.Set(key, other);
+        CheckAnswer(changed.Read());
+      }
+      if (key.starts_with(architecture)) {
+        changed.Remove(key.substr(std::string(architecture).size() + 1));
+        CheckAnswer(changed.Read());
+      }
+    }
+  }
+}
 
 TEST_CASE("a multimodal config is its text part, with class defaults for what it leaves out") {
   const ModelSpec model = ModelFromJson(R"({

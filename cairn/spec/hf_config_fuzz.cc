@@ -1,0 +1,47 @@
+// Any bytes as a config.json: an error of one line, or a model whose state can be laid out.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "cairn/base/check.h"
+#include "cairn/spec/families.h"
+#include "cairn/spec/limits.h"
+#include "cairn/spec/rope.h"
+#include "cairn/spec/state_layout.h"
+
+namespace {
+
+void CheckModel(const cairn::ModelSpec& model) {
+  CAIRN_CHECK(!model.layers.empty() &&
+              model.layers.size() <= static_cast<size_t>(cairn::kMaxLayers));
+  CAIRN_CHECK(model.hidden > 0 && model.vocabulary > 0 && model.norm_epsilon > 0);
+  for (const cairn::LayerSpec& layer : model.layers) {
+    const auto& attention = std::get<cairn::AttentionSpec>(layer.mixer);
+    CAIRN_CHECK(attention.kv_heads > 0 && attention.heads % attention.kv_heads == 0);
+    CAIRN_CHECK(std::isfinite(attention.scale) && attention.scale > 0);
+    if (!attention.rope) continue;
+    for (const float f : cairn::RopeFrequencies(*attention.rope)) {
+      CAIRN_CHECK(std::isfinite(f) && f >= 0);
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view json(reinterpret_cast<const char*>(data), size);
+  const auto model = cairn::ModelSpecFromConfig(json, "config.json");
+  if (!model) {
+    CAIRN_CHECK(model.error().IsBadInput());
+    CAIRN_CHECK(model.error().message.find('\n') == std::string::npos);
+    CAIRN_CHECK(model.error().message.size() < 1000);
+    return 0;
+  }
+  CheckModel(*model);
+  const auto layout = cairn::StateLayout::Make(cairn::StateSpecOf(*model, {}));
+  if (!layout) return 0;  // too large to be laid out
+  const cairn::TokenCount tokens = model->context_length;
+  CAIRN_CHECK(layout->AllocatedBytes(tokens) >= layout->ContentBytes(tokens));
+  return 0;
+}
