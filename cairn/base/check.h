@@ -20,8 +20,8 @@ CheckFailureHandler SetCheckFailureHandler(CheckFailureHandler handler);
 
 }  // namespace cairn
 
-#define CAIRN_CHECK(condition)                                             \
-  (static_cast<bool>(condition) ? static_cast<void>(0)               \
+#define CAIRN_CHECK(condition)                         \
+  (static_cast<bool>(condition) ? static_cast<void>(0) \
                                 : ::cairn::CheckFailed(#condition, __FILE__, __LINE__))
 
 #ifdef NDEBUG

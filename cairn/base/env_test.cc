@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cairn/base/temp_folder.h"
+#include "cairn/base/temp_folder_for_tests.h"
 
 namespace cairn {
 namespace {

@@ -50,10 +50,10 @@ std::unexpected<Error> Fail(ErrorCode code, fmt::format_string<Args...> format, 
 }
 
 // Returns the error of `expression` to the caller, if it has one.
-#define CAIRN_TRY(expression)                                            \
-  do {                                                                   \
-    auto cairn_status = (expression);                                    \
-    if (!cairn_status) return std::unexpected(cairn_status.error());     \
+#define CAIRN_TRY(expression)                                        \
+  do {                                                               \
+    auto cairn_status = (expression);                                \
+    if (!cairn_status) return std::unexpected(cairn_status.error()); \
   } while (false)
 
 #define CAIRN_CONCAT_INNER(a, b) a##b

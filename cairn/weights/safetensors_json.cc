@@ -1,5 +1,6 @@
 #include "cairn/weights/safetensors_json.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -13,6 +14,7 @@ using Json = nlohmann::json;
 
 constexpr size_t kMaxDepth = 16;  // of the index; the header is at most 3 deep
 constexpr size_t kMaxDimensions = 16;
+constexpr size_t kMaxShownKeys = 3;
 
 // Follows the keys down to the current value and keeps the first problem. A subclass is told of the
 // values it cares about and answers with Problem(...) or true.
@@ -55,7 +57,9 @@ class Handler : public nlohmann::json_sax<Json> {
   bool Problem(std::string_view what) {
     if (!problem_.empty()) return false;
     std::string keys;
-    for (const std::string& part : path_) keys += (keys.empty() ? "key " : " / ") + Quoted(part);
+    for (size_t i = 0; i < std::min(path_.size(), kMaxShownKeys); ++i) {
+      keys += (i == 0 ? "key " : " / ") + Quoted(path_[i]);
+    }
     problem_ = keys.empty() ? std::string(what) : fmt::format("{}: {}", keys, what);
     return false;
   }

@@ -1,6 +1,6 @@
 // TempFolder: a new empty folder for one test, removed with all that is in it.
-#ifndef CAIRN_BASE_TEMP_FOLDER_H_
-#define CAIRN_BASE_TEMP_FOLDER_H_
+#ifndef CAIRN_BASE_TEMP_FOLDER_FOR_TESTS_H_
+#define CAIRN_BASE_TEMP_FOLDER_FOR_TESTS_H_
 
 #include <filesystem>
 #include <string>
@@ -35,4 +35,4 @@ class TempFolder {
 
 }  // namespace cairn
 
-#endif  // CAIRN_BASE_TEMP_FOLDER_H_
+#endif  // CAIRN_BASE_TEMP_FOLDER_FOR_TESTS_H_

@@ -1,0 +1,24 @@
+#include "cairn/weights/ggml_type.h"
+
+#include <doctest/doctest.h>
+
+namespace cairn {
+
+TEST_CASE("GGML types and dtypes name each other") {
+  for (uint32_t type = 0; type < 50; ++type) {
+    const std::optional<DType> dtype = DTypeOfGgml(type);
+    if (dtype) {
+      CHECK_EQ(GgmlTypeOf(*dtype), type);
+      CHECK_EQ(GgmlTypeName(type), InfoOf(*dtype).name);
+    }
+  }
+  CHECK_EQ(DTypeOfGgml(2), DType::kQ4_0);
+  CHECK_EQ(DTypeOfGgml(14), DType::kQ6_K);
+  CHECK_EQ(DTypeOfGgml(20), DType::kIQ4_NL);
+  CHECK_EQ(DTypeOfGgml(30), DType::kBF16);
+  CHECK_EQ(GgmlTypeName(39), "mxfp4");
+  CHECK_EQ(GgmlTypeName(99), "type 99");
+  CHECK_EQ(GgmlTypeOf(DType::kU8), std::nullopt);
+}
+
+}  // namespace cairn
