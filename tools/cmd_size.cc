@@ -12,7 +12,6 @@
 #include "cairn/spec/hf_config.h"
 #include "cairn/weights/describe_model.h"
 #include "cairn/weights/weight_file.h"
-#include "tools/cmd_size.h"
 #include "tools/commands.h"
 #include "tools/model_args.h"
 

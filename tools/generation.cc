@@ -63,8 +63,12 @@ Result<std::unique_ptr<TextGenerator>> TextGenerator::Open(const ModelArgs& mode
   if (const auto stops = StopStrings::Create(generation.stop); !stops) {
     return Fail(ErrorCode::kInvalidArgument, "--stop: {}", stops.error().message);
   }
-  CAIRN_ASSIGN(Tokenizer tokenizer, OpenTokenizer(model.model));
-  CAIRN_ASSIGN(OpenedModel opened, OpenModel(model));
+  // What is quickly seen to be wrong is said before the weights are loaded.
+  CAIRN_ASSIGN(DescribedFile described, DescribeFile(model));
+  CAIRN_TRY(StateCodecsOf(model));
+  CAIRN_TRY(RunnerOptionsOf(model, described.spec));
+  CAIRN_ASSIGN(Tokenizer tokenizer, OpenTokenizer(*described.file, model.model));
+  CAIRN_ASSIGN(OpenedModel opened, OpenModel(model, std::move(described)));
   CAIRN_ASSIGN(const SequenceRunner::Options options, RunnerOptionsOf(model, opened.model->spec()));
   CAIRN_ASSIGN(std::unique_ptr<StateStore> store, MakeStoreFor(*opened.model, options, 1));
   CAIRN_ASSIGN(std::unique_ptr<SequenceRunner> runner,

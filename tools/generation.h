@@ -80,8 +80,8 @@ class TextGenerator {
   Sampler sampler_;
 };
 
-// The tokenizer of a GGUF file or a Hugging Face folder.
-Result<Tokenizer> OpenTokenizer(const std::string& model_path);
+// The tokenizer in a GGUF file, or beside the safetensors that were opened from `path`.
+Result<Tokenizer> OpenTokenizer(const WeightFile& file, const std::string& path);
 
 }  // namespace cairn
 

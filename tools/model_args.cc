@@ -2,9 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <utility>
 
 #include "cairn/base/env.h"
 #include "cairn/kernels/state_rows.h"
+#include "cairn/weights/describe_model.h"
 #include "tools/terminal.h"
 
 namespace cairn {
@@ -50,14 +52,27 @@ Result<StateCodecs> StateCodecsOf(const ModelArgs& args) {
   return codecs;
 }
 
+Result<DescribedFile> DescribeFile(const ModelArgs& args) {
+  DescribedFile described;
+  CAIRN_ASSIGN(described.file, OpenWeightFile(args.model));
+  CAIRN_ASSIGN(described.spec, DescribeModel(*described.file, args.model));
+  return described;
+}
+
 Result<OpenedModel> OpenModel(const ModelArgs& args) {
+  CAIRN_ASSIGN(DescribedFile described, DescribeFile(args));
+  return OpenModel(args, std::move(described));
+}
+
+Result<OpenedModel> OpenModel(const ModelArgs& args, DescribedFile described) {
   ModelOptions options;
   CAIRN_ASSIGN(options.codecs, StateCodecsOf(args));
   OpenedModel opened;
   opened.pool = std::make_unique<ThreadPool>(args.threads > 0 ? args.threads : CpuCount());
   const int64_t start_us = NowMicroseconds();
   const ProgressLine progress("loading " + args.model);
-  CAIRN_ASSIGN(opened.model, LoadModel(args.model, options, *opened.pool));
+  CAIRN_ASSIGN(opened.model, LoadModel(std::move(described.file), std::move(described.spec),
+                                       options, *opened.pool));
   opened.load_time_us = NowMicroseconds() - start_us;
   return opened;
 }

@@ -11,6 +11,7 @@
 #include "cairn/engine/sequence_runner.h"
 #include "cairn/models/model.h"
 #include "cairn/state/state_store.h"
+#include "cairn/weights/weight_file.h"
 
 namespace CLI {
 class App;
@@ -43,7 +44,15 @@ struct OpenedModel {
   int64_t load_time_us = 0;
 };
 
+// A model's file and what it describes, before the weights are loaded.
+struct DescribedFile {
+  std::unique_ptr<WeightFile> file;
+  ModelSpec spec;
+};
+Result<DescribedFile> DescribeFile(const ModelArgs& args);
+
 // Loads with a note on stderr while it takes long and stderr is a terminal.
+Result<OpenedModel> OpenModel(const ModelArgs& args, DescribedFile described);
 Result<OpenedModel> OpenModel(const ModelArgs& args);
 
 // The context and chunk that the flags ask for; an error when the model's own context is smaller.

@@ -91,13 +91,12 @@ Result<GgufVocabulary> VocabularyOf(const Metadata& metadata) {
 
 }  // namespace
 
-Result<Tokenizer> OpenTokenizer(const std::string& model_path) {
-  if (IsDirectory(model_path)) return Tokenizer::FromFolder(model_path);
-  CAIRN_ASSIGN(const std::unique_ptr<WeightFile> file, OpenWeightFile(model_path));
-  if (file->metadata().Find("general.architecture") == nullptr) {
-    return Tokenizer::FromFolder(std::filesystem::path(model_path).parent_path());
+Result<Tokenizer> OpenTokenizer(const WeightFile& file, const std::string& path) {
+  if (file.metadata().Find("general.architecture") == nullptr) {
+    const std::filesystem::path given(path);
+    return Tokenizer::FromFolder(IsDirectory(path) ? given : given.parent_path());
   }
-  CAIRN_ASSIGN(const GgufVocabulary vocabulary, VocabularyOf(file->metadata()));
+  CAIRN_ASSIGN(const GgufVocabulary vocabulary, VocabularyOf(file.metadata()));
   return Tokenizer::FromGguf(vocabulary);
 }
 

@@ -12,6 +12,11 @@ Result<std::unique_ptr<Model>> LoadModel(const std::string& path, const ModelOpt
                                          ThreadPool& pool) {
   CAIRN_ASSIGN(std::unique_ptr<WeightFile> file, OpenWeightFile(path));
   CAIRN_ASSIGN(ModelSpec spec, DescribeModel(*file, path));
+  return LoadModel(std::move(file), std::move(spec), options, pool);
+}
+
+Result<std::unique_ptr<Model>> LoadModel(std::unique_ptr<WeightFile> file, ModelSpec spec,
+                                         const ModelOptions& options, ThreadPool& pool) {
   CAIRN_ASSIGN(StateLayout layout, StateLayout::Make(StateSpecOf(spec, options.codecs)));
   CAIRN_ASSIGN(DecoderWeights weights, LoadDecoderWeights(std::move(file), spec, pool));
   return std::make_unique<Decoder>(std::move(spec), std::move(layout), std::move(weights), pool);

@@ -20,6 +20,8 @@
 
 namespace cairn {
 
+class WeightFile;
+
 // Consecutive new tokens of one sequence.
 struct BatchSpan {
   SequenceView state;
@@ -54,6 +56,9 @@ struct ModelOptions {
 // The pool must outlive the model.
 Result<std::unique_ptr<Model>> LoadModel(const std::string& path, const ModelOptions& options,
                                          ThreadPool& pool);
+// The same from a file that is open already, of what `spec` describes.
+Result<std::unique_ptr<Model>> LoadModel(std::unique_ptr<WeightFile> file, ModelSpec spec,
+                                         const ModelOptions& options, ThreadPool& pool);
 
 }  // namespace cairn
 
