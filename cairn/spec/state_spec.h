@@ -20,7 +20,7 @@ namespace cairn {
 struct Lifetime {
   enum class Kind : uint8_t {
     kAll,     // as long as the sequence
-    kWindow,  // query i sees keys j with i - W < j <= i: after n tokens, the last min(n, W - 1) rows
+    kWindow,  // query i sees keys j, i - W < j <= i: after n tokens, the last min(n, W - 1) rows
     kChunk,   // query i sees its own chunk of C positions: after n tokens, the last n mod C rows
   };
   Kind kind = Kind::kAll;
@@ -64,8 +64,8 @@ struct Rows {
 // State of constant size: recurrent matrices, convolution tails, token shifts, open windows.
 struct Fixed {
   enum class Snapshot : uint8_t {
-    kAnyToken,      // a copy taken after any token restores that position
-    kRowBoundary,   // only where tokens_per_row divides the position
+    kAnyToken,     // a copy taken after any token restores that position
+    kRowBoundary,  // only where tokens_per_row divides the position
   };
   std::string name;
   ElementCount elements;

@@ -25,16 +25,15 @@ Result<std::unique_ptr<Arena>> Arena::Make(std::span<const Bytes> block_bytes, B
     return Fail(ErrorCode::kInvalidArgument, "a state budget of {} bytes, must be between 0 and {}",
                 budget.value(), kMaxBudget.value());
   }
-  std::unique_ptr<Arena> arena(new Arena());
-  arena->stats_.budget = budget;
-  arena->pools_.reserve(block_bytes.size());
+  std::vector<BlockPool> pools;
+  pools.reserve(block_bytes.size());
   for (const Bytes bytes : block_bytes) {
     CAIRN_CHECK(bytes > Bytes(0));
     CAIRN_ASSIGN(BlockPool pool,
                  BlockPool::Make(bytes, BlockCount(budget.value() / bytes.value())));
-    arena->pools_.push_back(std::move(pool));
+    pools.push_back(std::move(pool));
   }
-  return arena;
+  return std::make_unique<Arena>(std::move(pools), budget);
 }
 
 BlockPool& Arena::PoolAt(ClassIndex block_class) {

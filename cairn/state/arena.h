@@ -48,7 +48,7 @@ class BlockRef {
   friend class Arena;
   BlockRef(Arena* arena, ClassIndex block_class, BlockId id)
       : arena_(arena), class_(block_class), id_(id) {}
-  void swap(BlockRef& other) {
+  void swap(BlockRef& other) noexcept {
     std::swap(arena_, other.arena_);
     std::swap(class_, other.class_);
     std::swap(id_, other.id_);
@@ -68,13 +68,17 @@ class Arena {
 
   struct Stats {
     Bytes budget;
-    Bytes live;
-    Bytes live_max;  // highest so far
-    Bytes warm;      // of free blocks whose memory is still committed
+    Bytes live{0};
+    Bytes live_max{0};  // highest so far
+    Bytes warm{0};      // of free blocks whose memory is still committed
   };
 
   // The size of a block of each class. REQUIRES each is positive.
   static Result<std::unique_ptr<Arena>> Make(std::span<const Bytes> block_bytes, Bytes budget);
+
+  // Made by Make.
+  Arena(std::vector<BlockPool> pools, Bytes budget)
+      : pools_(std::move(pools)), stats_{.budget = budget} {}
 
   Bytes available() const { return stats_.budget - stats_.live; }
   const Stats& stats() const { return stats_; }
@@ -90,7 +94,6 @@ class Arena {
  private:
   friend class BlockRef;
 
-  Arena() = default;
   BlockPool& PoolAt(ClassIndex block_class);
   void Drop(ClassIndex block_class, BlockId id);
   void CoolUntilWarmIsAtMost(Bytes limit);

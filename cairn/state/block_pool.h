@@ -12,9 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cairn/base/address_range.h"
 #include "cairn/base/ids.h"
 #include "cairn/base/status.h"
-#include "cairn/state/address_range.h"
 
 namespace cairn {
 

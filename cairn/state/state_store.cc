@@ -23,9 +23,8 @@ Result<std::unique_ptr<StateStore>> StateStore::Make(StateLayout layout, Options
   }
   // The Fixed components of a sequence are one block of a class of their own, the last.
   if (layout.fixed_bytes() > Bytes(0)) block_bytes.push_back(layout.fixed_bytes());
-  std::unique_ptr<StateStore> store(new StateStore(std::move(layout), options));
-  CAIRN_ASSIGN(store->arena_, Arena::Make(block_bytes, options.budget));
-  return store;
+  CAIRN_ASSIGN(std::unique_ptr<Arena> arena, Arena::Make(block_bytes, options.budget));
+  return std::make_unique<StateStore>(std::move(layout), options, std::move(arena));
 }
 
 ClassIndex StateStore::FixedClass() const { return ClassOf(layout_.classes().size()); }

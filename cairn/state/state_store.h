@@ -21,6 +21,7 @@
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "cairn/base/ids.h"
@@ -42,6 +43,10 @@ class StateStore {
   };
 
   static Result<std::unique_ptr<StateStore>> Make(StateLayout layout, Options options);
+
+  // Made by Make.
+  StateStore(StateLayout layout, Options options, std::unique_ptr<Arena> arena)
+      : layout_(std::move(layout)), options_(options), arena_(std::move(arena)) {}
 
   const StateLayout& layout() const { return layout_; }
 
@@ -115,8 +120,6 @@ class StateStore {
     int64_t new_blocks = 0;
     bool copy_open_block = false;
   };
-
-  StateStore(StateLayout layout, Options options) : layout_(std::move(layout)), options_(options) {}
 
   const Sequence& At(SequenceId id) const;
   Sequence& At(SequenceId id);

@@ -3,8 +3,8 @@
 // Made for pools whose largest size is known and rarely reached: addresses never change, growing
 // needs no copy, and pages that are given back read as zeros again. Movable, not copyable.
 // Thread-compatible.
-#ifndef CAIRN_STATE_ADDRESS_RANGE_H_
-#define CAIRN_STATE_ADDRESS_RANGE_H_
+#ifndef CAIRN_BASE_ADDRESS_RANGE_H_
+#define CAIRN_BASE_ADDRESS_RANGE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +37,7 @@ class AddressRange {
   void GiveBackPages(int64_t first, int64_t end);
 
  private:
-  void swap(AddressRange& other) {
+  void swap(AddressRange& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
   }
@@ -48,4 +48,4 @@ class AddressRange {
 
 }  // namespace cairn
 
-#endif  // CAIRN_STATE_ADDRESS_RANGE_H_
+#endif  // CAIRN_BASE_ADDRESS_RANGE_H_

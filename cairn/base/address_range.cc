@@ -1,4 +1,4 @@
-#include "cairn/state/address_range.h"
+#include "cairn/base/address_range.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,0 +1,90 @@
+// Bytes that a test writes into state instead of a model, and what blocks must then contain.
+//
+// A row's bytes are a function of its last token, the Fixed components' one of all tokens. Tokens
+// are stamps, unique for every write, so that no two rows look alike. Only for tests and fuzzers.
+#ifndef CAIRN_STATE_STATE_PATTERN_FOR_TESTS_H_
+#define CAIRN_STATE_STATE_PATTERN_FOR_TESTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "cairn/base/dtype.h"
+#include "cairn/spec/state_layout.h"
+#include "cairn/state/state_view.h"
+
+namespace cairn {
+
+using Stamp = uint64_t;
+
+inline std::byte PatternByte(Stamp stamp, int64_t slot, int64_t index) {
+  uint64_t x = stamp * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(slot * 8191 + index);
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  return static_cast<std::byte>((x >> 32) | 1);  // never zero: an unwritten byte is seen
+}
+
+// Writes row `row` of a block as a model would: all heads and channels of all slots.
+inline void WriteRow(const StateLayout& layout, const BlockClass& block_class, int64_t row,
+                     Stamp stamp, std::byte* block) {
+  for (size_t s = 0; s < block_class.slots.size(); ++s) {
+    const RowsSlot& slot = block_class.slots[s];
+    const auto& layer = layout.spec().layers[static_cast<size_t>(slot.layer.value())];
+    const Rows& rows = std::get<Rows>(layer.components[static_cast<size_t>(slot.component)]);
+    const int64_t head_bytes = BytesOf(rows.codec, ElementCount(rows.width)).value();
+    const int64_t element_bytes = InfoOf(rows.codec).block_bytes;
+    for (int64_t h = 0; h < rows.heads; ++h) {
+      for (int64_t i = 0; i < head_bytes; ++i) {
+        int64_t at = (h * kRowsPerBlock + row) * head_bytes + i;
+        if (rows.order == RowOrder::kTransposedTiles) {
+          const int64_t channel = h * rows.width + i / element_bytes;
+          at = (channel * kRowsPerBlock + row) * element_bytes + i % element_bytes;
+        }
+        block[slot.offset.value() + at] =
+            PatternByte(stamp, static_cast<int64_t>(s), h * head_bytes + i);
+      }
+    }
+  }
+}
+
+// The Fixed components after `stamps`: a function of all of them, zero before the first.
+inline void WriteFixed(const StateLayout& layout, const std::vector<Stamp>& stamps, std::byte* to) {
+  Stamp chain = 0;
+  for (const Stamp stamp : stamps) chain = chain * 31 + stamp;
+  for (int64_t i = 0; i < layout.fixed_bytes().value(); ++i) {
+    to[i] = stamps.empty() ? std::byte{0} : PatternByte(chain, 0, i);
+  }
+}
+
+// Writes tokens [before, stamps.size()) through the view, as a forward call would.
+inline void WriteTokens(const StateLayout& layout, const SequenceView& view,
+                        const std::vector<Stamp>& stamps) {
+  for (size_t c = 0; c < layout.classes().size(); ++c) {
+    const BlockClass& block_class = layout.classes()[c];
+    const int64_t per_row = block_class.tokens_per_row.value();
+    for (auto t = view.tokens_before.value(); t < static_cast<int64_t>(stamps.size()); ++t) {
+      if ((t + 1) % per_row != 0) continue;
+      const int64_t row = t / per_row;
+      std::byte* block = view.tables[c].Block(row / kRowsPerBlock);
+      WriteRow(layout, block_class, row % kRowsPerBlock, stamps[static_cast<size_t>(t)], block);
+    }
+  }
+  if (view.fixed != nullptr) WriteFixed(layout, stamps, view.fixed);
+}
+
+// The bytes that a block must have in any sequence with these tokens.
+inline std::vector<std::byte> BlockImage(const StateLayout& layout, const BlockClass& block_class,
+                                         int64_t logical, const std::vector<Stamp>& stamps) {
+  std::vector<std::byte> image(static_cast<size_t>(block_class.block_bytes.value()));
+  const int64_t per_row = block_class.tokens_per_row.value();
+  for (int64_t r = 0; r < kRowsPerBlock; ++r) {
+    const auto last_token = static_cast<size_t>((logical * kRowsPerBlock + r + 1) * per_row - 1);
+    if (last_token >= stamps.size()) break;
+    WriteRow(layout, block_class, r, stamps[last_token], image.data());
+  }
+  return image;
+}
+
+}  // namespace cairn
+
+#endif  // CAIRN_STATE_STATE_PATTERN_FOR_TESTS_H_

@@ -1,0 +1,73 @@
+// A decode step allocates nothing from the heap: this file counts every operator new.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstdlib>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "cairn/state/state_store.h"
+
+namespace {
+
+int64_t g_allocations = 0;  // of the only thread
+
+}  // namespace
+
+void* operator new(size_t bytes) {
+  ++g_allocations;
+  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace cairn {
+
+TEST_CASE("preparing, viewing and committing a token allocates nothing") {
+  StateSpec spec;
+  for (const Lifetime& lifetime :
+       {Lifetime::All(), Lifetime::Window(TokenCount(64)), Lifetime::Chunk(TokenCount(48)),
+        Lifetime::Chunk(TokenCount(12))}) {
+    Rows rows;
+    rows.name = "keys";
+    rows.width = 16;
+    rows.lifetime = lifetime;
+    Fixed fixed;
+    fixed.name = "memory";
+    fixed.elements = ElementCount(10);
+    spec.layers.push_back({{rows, fixed}});
+  }
+  auto layout = StateLayout::Make(std::move(spec));
+  REQUIRE(layout.has_value());
+  auto made = StateStore::Make(*std::move(layout),
+                               {.budget = Bytes(64 << 20), .reserved_tokens = TokenCount(2000)});
+  REQUIRE(made.has_value());
+  StateStore& store = **made;
+
+  std::array<SequenceId, 3> ids;
+  for (SequenceId& id : ids) {
+    const auto created = store.Create();
+    REQUIRE(created.has_value());
+    id = *created;
+    REQUIRE(store.Prepare(id, TokenCount(100)).has_value());
+    store.Commit(id, TokenCount(100));
+  }
+  const auto fork = store.Fork(ids[0]);
+  REQUIRE(fork.has_value());
+  ids[2] = *fork;  // its first write copies
+
+  bool fine = true;
+  const int64_t before = g_allocations;
+  for (int64_t n = 100; n < 2000; ++n) {
+    for (const SequenceId id : ids) fine = fine && store.Prepare(id, TokenCount(1)).has_value();
+    for (const SequenceId id : ids) fine = fine && store.View(id).tables.size() == 4;
+    for (const SequenceId id : ids) store.Commit(id, TokenCount(1));
+  }
+  CHECK_EQ(g_allocations, before);
+  CHECK(fine);
+  CHECK_EQ(store.Length(ids[2]), TokenCount(2000));
+}
+
+}  // namespace cairn
