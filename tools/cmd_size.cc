@@ -124,7 +124,8 @@ void AddSizeCommand(CLI::App& app, ChosenCommand& chosen) {
       ->required();
   command
       .add_option("-c,--context", args.contexts, "Tokens of each request (default: the model's)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command.add_option("--batch", args.batch, "Requests that share nothing");
   command.add_option("--cache-type-k", args.key_type, "-ctk: stored form of keys");
   command.add_option("--cache-type-v", args.value_type, "-ctv: stored form of values");

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""cairn size, as people and programs call it: the same numbers from every description of a model, and one line
+for what can't be sized."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CAIRN = os.environ.get("CAIRN", str(ROOT / "build" / "cairn"))
+GOLDEN = ROOT / "tests" / "golden"
+
+
+def size(*arguments):
+    return subprocess.run([CAIRN, "size", *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def size_json(*arguments):
+    run = size(*arguments, "--json")
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+class SizeTest(unittest.TestCase):
+    def test_every_golden_at_every_length_equals_what_its_reference_keeps(self):
+        lengths = [1, 2, 7, 8, 11, 12, 80, 112]
+        for folder in sorted(GOLDEN.glob("*/state.json")):
+            with self.subTest(golden=folder.parent.name):
+                state = json.loads(folder.read_text())
+                answer = size_json(folder.parent, "--kv-dtype", "f32", "-c", ",".join(map(str, lengths)))
+                self.assertEqual([s["tokens"] for s in answer["sizes"]], lengths)
+                for each in answer["sizes"]:
+                    kept = sum(layer["bytes_by_tokens_f32_model"][each["tokens"] - 1] for layer in state["layers"])
+                    self.assertEqual(each["content_bytes"], kept)
+                    self.assertGreaterEqual(each["allocated_bytes"], kept)
+
+    def test_a_folder_counts_the_tensors_of_its_file(self):
+        folder = GOLDEN / "gemma2"
+        tensors = json.loads((folder / "meta.json").read_text())["tensors"]
+        elements = 0
+        for tensor in tensors.values():
+            count = 1
+            for dimension in tensor["shape"]:
+                count *= dimension
+            elements += count
+        answer = size_json(folder)
+        self.assertEqual(answer["parameters"], elements)
+        self.assertEqual(answer["weights_bytes"], 4 * elements)
+        bare = size_json(folder / "config.json")
+        self.assertEqual(bare["parameters"], elements)
+        self.assertIsNone(bare["weights_bytes"])
+        self.assertEqual(bare["layers"], answer["layers"])
+
+    def test_a_batch_and_two_formats(self):
+        one = size_json(GOLDEN / "llama_mha", "-c", 100, "-ctk", "f32", "-ctv", "bf16")
+        three = size_json("-c", 100, "--batch", 3, "-ctk", "f32", "-ctv", "bf16", GOLDEN / "llama_mha")
+        self.assertEqual(one["kv_dtype"], {"keys": "f32", "values": "bf16"})
+        self.assertEqual(one["bytes_per_token"], 4 * 4 * 16 * (4 + 2))
+        for name in ("content_bytes", "allocated_bytes", "content_elements"):
+            self.assertEqual(three["sizes"][0][name], 3 * one["sizes"][0][name])
+            self.assertEqual(three["sizes"][0]["per_request"][name], one["sizes"][0][name])
+
+    def test_the_default_context_is_the_models_own(self):
+        answer = size_json(GOLDEN / "llama_mha")
+        self.assertEqual([s["tokens"] for s in answer["sizes"]], [answer["context_length"]])
+
+    def test_a_folder_whose_weights_are_not_there_is_sized_from_its_config(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "config.json").write_text((GOLDEN / "gemma3_text" / "config.json").read_text())
+            self.assertIsNone(size_json(folder)["weights_bytes"])
+
+    def test_the_table_ends_with_the_totals(self):
+        run = size(GOLDEN / "gemma3_text", "-c", "5,4096", "--batch", 2)
+        self.assertEqual(run.returncode, 0)
+        self.assertEqual(run.stderr, "")
+        last = run.stdout.splitlines()[-1]
+        self.assertIn("4,096", last)
+        self.assertIn("1,059,328 bytes", last)
+
+    def assert_refused(self, arguments, *words):
+        run = size(*arguments)
+        self.assertEqual(run.returncode, 2, run.stderr)
+        self.assertEqual(run.stdout, "")
+        self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
+        self.assertTrue(run.stderr.startswith("cairn: "), run.stderr)
+        for word in words:
+            self.assertIn(word, run.stderr)
+
+    def test_what_cannot_be_sized_is_one_line_and_exit_code_2(self):
+        model = GOLDEN / "llama_mha"
+        self.assert_refused(["no/such/model"], "no/such/model")
+        self.assert_refused([GOLDEN], "config.json")
+        self.assert_refused([model / "meta.json"], "meta.json", "num_hidden_layers")
+        self.assert_refused([model, "--batch", "0"], "batch 0", "1 to 1000000")
+        self.assert_refused([model, "-c", "-1"], "context -1")
+        self.assert_refused([model, "-c", "x"], "x")
+        self.assert_refused([model, "-ctk", "f17"], "-ctk", "f17")
+        self.assert_refused([model, "--kv-dtype", "q4_k"], "--kv-dtype", "q4_k")
+        with tempfile.TemporaryDirectory() as name:
+            config = pathlib.Path(name) / "config.json"
+            text = (model / "config.json").read_text()
+            config.write_text(text.replace('"num_hidden_layers": 4', '"num_hidden_layers": 600'))
+            self.assert_refused([config], str(config), "num_hidden_layers is 600", "1 to 512")
+            config.write_text(text[: len(text) // 2])
+            self.assert_refused([config], str(config), "not JSON")
+            config.write_text(text.replace('"model_type": "llama"', '"model_type": "mamba"'))
+            self.assert_refused([config], "model_type", "mamba", "llama, mistral")
+
+
+if __name__ == "__main__":
+    unittest.main()
