@@ -12,6 +12,7 @@ namespace {
 // period 0: all slide; else each period ends with a full layer.
 std::vector<bool> SlidingLayersOfPeriod(size_t layers, int64_t period) {
   std::vector<bool> sliding;
+  sliding.reserve(layers);
   for (size_t i = 0; i < layers; ++i) {
     sliding.push_back(period == 0 || (static_cast<int64_t>(i) + 1) % period != 0);
   }
@@ -45,6 +46,7 @@ Result<std::vector<bool>> SlidingLayersFromGguf(const Metadata& metadata,
     CAIRN_ASSIGN(const std::vector<int64_t> flags,
                  metadata.IntPerLayer(key, static_cast<int64_t>(layers), std::nullopt));
     std::vector<bool> sliding;
+    sliding.reserve(flags.size());
     for (const int64_t flag : flags) sliding.push_back(flag != 0);
     return sliding;
   }

@@ -29,6 +29,7 @@ Result<std::vector<int64_t>> RotatingLayers(const HfConfig& config, size_t layer
   CAIRN_ASSIGN(const int64_t interval,
                config.IntOr("no_rope_layer_interval", {1, kMaxLayers}, kNoRopeInterval));
   std::vector<int64_t> rotates;
+  rotates.reserve(layers);
   for (size_t i = 0; i < layers; ++i) {
     rotates.push_back((static_cast<int64_t>(i) + 1) % interval != 0 ? 1 : 0);
   }
