@@ -50,11 +50,14 @@ class MatMulAccess {
     const int64_t step = StripesPerUnit(matrix, x.tokens_);
     const StripeRange range = {unit * step, std::min((unit + 1) * step, matrix.stripes())};
     const ProductOut out = {task.out, task.stride, task.bias};
-    if (matrix.IsInteger()) {
-      IntegerStripes(matrix, x.quantized_[static_cast<size_t>(task.precision)], out, range,
-                     x.panels_.data() + thread * x.panel_bytes_);
+    if (!matrix.IsInteger()) {
+      return FloatStripes(matrix, {x.rows_, x.tokens_, x.stride_}, out, range);
+    }
+    const IntegerProduct product = {matrix, x.quantized_[static_cast<size_t>(task.precision)], out};
+    if (x.tokens_ <= kMaxStreamedTokens) {
+      StreamStripes(product, range);
     } else {
-      FloatStripes(matrix, {x.rows_, x.tokens_, x.stride_}, out, range);
+      PanelStripes(product, range, x.panels_.data() + thread * x.panel_bytes_);
     }
   }
 

@@ -23,16 +23,25 @@ struct StripeRange {
   int64_t end;
 };
 
-// With more tokens than this, the codes of a stripe are unpacked once, into a panel.
+struct IntegerProduct {
+  const PackedMatrix& matrix;
+  const QuantizedRows& x;
+  ProductOut out;
+};
+
+// Straight from the packed form, unpacking a group of a stripe for each tile of tokens.
+// REQUIRES: matrix.IsInteger().
+void StreamStripes(const IntegerProduct& product, StripeRange range);
+
+// More tokens than this should use panels.
 inline constexpr int64_t kMaxStreamedTokens = 8;
-// Stripes whose panels a thread keeps at once.
+// Stripes whose panels a thread keeps at once: each tile of x is read once for all of them.
 inline constexpr int64_t kPanelStripes = 4;
-// Scratch for IntegerStripes.
 int64_t PanelBytes(const PackedMatrix& matrix);
 
-// REQUIRES: matrix.IsInteger(); `panels` has room for kPanelStripes x PanelBytes(matrix).
-void IntegerStripes(const PackedMatrix& matrix, const QuantizedRows& x, const ProductOut& out,
-                    StripeRange range, std::byte* panels);
+// Unpacks stripes into panels first. REQUIRES: matrix.IsInteger(), more than 8 tokens, `panels` has
+// room for kPanelStripes * PanelBytes(matrix).
+void PanelStripes(const IntegerProduct& product, StripeRange range, std::byte* panels);
 
 struct FloatRows {
   const float* rows;

@@ -11,8 +11,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
+#include "cairn/base/check.h"
 #include "cairn/kernels/packed_matrix.h"
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -129,18 +132,33 @@ class PackedSource {
                            kScheme.code_bits == 8 || kScheme.has_table>;
 
   PackedSource(const std::byte* stripe, int64_t columns)
-      : codes_(reinterpret_cast<const uint8_t*>(stripe)),
-        scales_(codes_ + CodeBytesPerStripe(kScheme, columns)) {}
+      : stripe_(reinterpret_cast<const uint8_t*>(stripe)), groups_(columns / kCodeColumns) {}
 
   HWY_INLINE void Load(int64_t group, int part, GroupWeights<Shape>& weights) const {
-    const uint8_t* plane = codes_ + group * kCodeBytes;
-    LoadCodes<0>(plane, part, weights);
-    LoadScales(group, part, weights);
+    const int64_t first = group / kChunkGroups * kChunkGroups;
+    const int64_t count = HWY_MIN(groups_ - first, int64_t{kChunkGroups});
+    const int64_t place = group - first;
+    const uint8_t* chunk = stripe_ + first / kChunkGroups * StripeBytes(kScheme, kChunkColumns);
+    const uint8_t* codes = chunk + place * kCodeBytes;
+    const uint8_t* scales = chunk + count * kCodeBytes;
+    for (int64_t line = 0; line < kCodeBytes; line += kLineBytes) {
+      hwy::Prefetch(codes + line + kPrefetchBytes);
+    }
+    hwy::Prefetch(scales + place * kScaleBytes + kPrefetchBytes);
+    LoadCodes<0>(codes, part, weights);
+    LoadScales(scales, place, part, weights);
   }
 
  private:
-  static constexpr int64_t kCodeBytes = CodeBytesPerStripe(kScheme, kCodeColumns);
+  static constexpr int kChunkGroups = kChunkColumns / kCodeColumns;
+  static constexpr int64_t kCodeBytes = CodeBytes(kScheme);
+  // On average.
+  static constexpr int64_t kScaleBytes = ScaleBytes(kScheme) / (kScheme.elements / kCodeColumns);
   static constexpr int kHalfBytes = 2 * kStripe;
+  static constexpr int64_t kLineBytes = 64;
+  // Far enough to hide memory's latency; stripes follow each other, so it reads ahead into the
+  // next.
+  static constexpr int64_t kPrefetchBytes = 8192;
 
   template <int kStep>
   static HWY_INLINE void LoadCodes(const uint8_t* plane, int part, GroupWeights<Shape>& weights) {
@@ -155,15 +173,15 @@ class PackedSource {
     if constexpr (kStep + 1 < kSteps) LoadCodes<kStep + 1>(plane, part, weights);
   }
 
-  HWY_INLINE void LoadScales(int64_t group, int part, GroupWeights<Shape>& weights) const {
-    constexpr int64_t kGroupsPerBlock = kScheme.elements / kCodeColumns;
+  static HWY_INLINE void LoadScales(const uint8_t* scales, int64_t place, int part,
+                                    GroupWeights<Shape>& weights) {
     constexpr int kFieldsPerGroup = kScheme.has_minimum ? 2 : 1;
-    const uint8_t* block = scales_ + group / kGroupsPerBlock * ScaleBytesPerBlock(kScheme);
+    const uint8_t* block = kScheme.has_groups ? scales : scales + place * ScaleBytes(kScheme);
     const auto scale = LoadHalves(block, part);
     auto minimum = scale;
     if constexpr (kScheme.has_minimum) minimum = LoadHalves(block + kHalfBytes, part);
-    const uint8_t* bytes = block + kFieldsPerGroup * kHalfBytes +
-                           group % kGroupsPerBlock * Shape::kHalves * kFieldsPerGroup * kStripe;
+    const uint8_t* bytes =
+        block + kFieldsPerGroup * kHalfBytes + place * Shape::kHalves * kFieldsPerGroup * kStripe;
     for (int half = 0; half < Shape::kHalves; ++half) {
       weights.scales[half] = scale;
       weights.minimums[half] = minimum;
@@ -182,9 +200,40 @@ class PackedSource {
   HWY_ALIGN static constexpr uint8_t kTable[16] = {1,   24,  45,  63,  79,  93,  106, 118,
                                                    129, 141, 153, 166, 181, 197, 217, 241};
 
-  const uint8_t* codes_;
-  const uint8_t* scales_;
+  const uint8_t* stripe_;
+  int64_t groups_;
 };
+
+// Calls body.Run<dtype>().
+template <class Body>
+void ForBlockFormat(DType dtype, const Body& body) {
+  switch (dtype) {
+    case DType::kQ8_0:
+      return body.template Run<DType::kQ8_0>();
+    case DType::kQ4_0:
+      return body.template Run<DType::kQ4_0>();
+    case DType::kQ4_1:
+      return body.template Run<DType::kQ4_1>();
+    case DType::kQ5_0:
+      return body.template Run<DType::kQ5_0>();
+    case DType::kQ5_1:
+      return body.template Run<DType::kQ5_1>();
+    case DType::kQ2_K:
+      return body.template Run<DType::kQ2_K>();
+    case DType::kQ3_K:
+      return body.template Run<DType::kQ3_K>();
+    case DType::kQ4_K:
+      return body.template Run<DType::kQ4_K>();
+    case DType::kQ5_K:
+      return body.template Run<DType::kQ5_K>();
+    case DType::kQ6_K:
+      return body.template Run<DType::kQ6_K>();
+    case DType::kIQ4_NL:
+      return body.template Run<DType::kIQ4_NL>();
+    default:
+      CAIRN_CHECK(false);
+  }
+}
 
 // A stripe unpacked: for each 32 columns kSteps vectors of codes, then the scales, then the
 // minimums.

@@ -1,5 +1,6 @@
 #include "cairn/kernels/pack_stripe.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "cairn/base/check.h"
@@ -105,24 +106,35 @@ void StoreScales(const BlockScheme& scheme, const QuantizedBlock& block, int lan
   }
 }
 
-void PackBlocks(DType dtype, const StripeSource& source, std::byte* stripe) {
+// `rows` starts at the chunk's first block.
+void PackChunk(DType dtype, const StripeSource& source, const std::byte* rows, int64_t columns,
+               uint8_t* chunk) {
   const BlockScheme scheme = *BlockSchemeOf(dtype);
-  const int64_t block_bytes = InfoOf(dtype).block_bytes;
-  const int64_t code_bytes = CodeBytesPerStripe(scheme, kCodeColumns);
-  auto* codes = reinterpret_cast<uint8_t*>(stripe);
-  uint8_t* scales = codes + CodeBytesPerStripe(scheme, source.columns);
+  const int64_t blocks = columns / scheme.elements;
+  const int64_t block_codes = scheme.elements / kCodeColumns * CodeBytes(scheme);
+  uint8_t* scales = chunk + blocks * block_codes;
   QuantizedBlock block;
-  for (int64_t b = 0; b < source.columns / scheme.elements; ++b) {
+  for (int64_t b = 0; b < blocks; ++b) {
+    uint8_t* codes = chunk + b * block_codes;
     for (int lane = 0; lane < source.lanes; ++lane) {
-      UnpackBlock(dtype, source.rows + lane * source.row_bytes + b * block_bytes, block);
+      const std::byte* row = rows + lane * source.row_bytes;
+      UnpackBlock(dtype, row + b * InfoOf(dtype).block_bytes, block);
       for (int i = 0; i < scheme.elements / kCodeColumns; ++i) {
         StoreCodes(scheme.code_bits, block.codes.data() + i * kCodeColumns, lane,
-                   codes + i * code_bytes);
+                   codes + i * CodeBytes(scheme));
       }
-      StoreScales(scheme, block, lane, scales);
+      StoreScales(scheme, block, lane, scales + b * ScaleBytes(scheme));
     }
-    codes += scheme.elements / kCodeColumns * code_bytes;
-    scales += ScaleBytesPerBlock(scheme);
+  }
+}
+
+void PackBlocks(DType dtype, const StripeSource& source, std::byte* stripe) {
+  const BlockScheme scheme = *BlockSchemeOf(dtype);
+  auto* out = reinterpret_cast<uint8_t*>(stripe);
+  for (int64_t first = 0; first < source.columns; first += kChunkColumns) {
+    const int64_t columns = std::min<int64_t>(kChunkColumns, source.columns - first);
+    const std::byte* rows = source.rows + BytesOf(dtype, ElementCount(first)).value();
+    PackChunk(dtype, source, rows, columns, out + StripeBytes(scheme, first));
   }
 }
 

@@ -13,11 +13,10 @@ namespace {
 // Stripes to one index of the parallel loop: enough work to outweigh claiming it.
 constexpr int64_t kStripesPerUnit = 4;
 
-int64_t StripeBytes(DType dtype, int64_t columns) {
+int64_t PaddedStripeBytes(DType dtype, int64_t columns) {
   const std::optional<BlockScheme> scheme = BlockSchemeOf(dtype);
-  const int64_t bytes = scheme ? CodeBytesPerStripe(*scheme, columns) +
-                                     columns / scheme->elements * ScaleBytesPerBlock(*scheme)
-                               : columns * kStripe * InfoOf(dtype).block_bytes;
+  const int64_t bytes =
+      scheme ? StripeBytes(*scheme, columns) : columns * kStripe * InfoOf(dtype).block_bytes;
   return (bytes + kStripeAlignment - 1) / kStripeAlignment * kStripeAlignment;
 }
 
@@ -32,7 +31,7 @@ PackedMatrix PackedMatrix::Pack(DType dtype, std::span<const std::byte> source, 
   matrix.rows_ = rows;
   matrix.columns_ = columns;
   matrix.dtype_ = dtype;
-  matrix.stripe_bytes_ = StripeBytes(dtype, columns);
+  matrix.stripe_bytes_ = PaddedStripeBytes(dtype, columns);
   matrix.data_ = AlignedBuffer(static_cast<size_t>(matrix.stripes() * matrix.stripe_bytes_));
   auto pack = [&](int64_t unit, int /*thread*/) {
     const int64_t end = std::min((unit + 1) * kStripesPerUnit, matrix.stripes());

@@ -5,7 +5,8 @@
 // order: a packed matrix stands for exactly the weights that DequantizeRow names before its
 // rounding. Rows beyond rows() in the last stripe are zero. Immutable after Pack; thread-safe.
 //
-// A stripe of floats: [column][lane]. A stripe of a block format, padded to kStripeAlignment:
+// A stripe of floats: [column][lane]. A stripe of a block format is a row of chunks of 256 columns
+// (the last may be shorter), padded to kStripeAlignment. A chunk:
 //   codes, for each 32 columns: planes of 64-byte vectors, in which byte 4 * lane + b belongs to
 //     column 4 * step + b, step 0 .. 7.
 //       8 bits: one vector per step.
@@ -13,8 +14,9 @@
 //       pairs (2, 3 bits; the top of 6): 2 vectors; v holds step v + 2 i in bits 2 i and 2 i + 1.
 //       bits (the top of 3 and 5): 1 vector, step i in bit i.
 //   scales: without groups, for each 32 columns 16 half-precision scales [, 16 minimums].
-//     With groups, for each 256 columns 16 scales [, 16 minimums] in half precision, then for each
-//     group 16 scale bytes [, 16 minimum bytes].
+//     With groups 16 scales [, 16 minimums] in half precision, then for each group 16 scale bytes
+//     [, 16 minimum bytes].
+// So a kernel reads one stream, in which what belongs together is close, and vectors are aligned.
 #ifndef CAIRN_KERNELS_PACKED_MATRIX_H_
 #define CAIRN_KERNELS_PACKED_MATRIX_H_
 
@@ -36,14 +38,24 @@ inline constexpr int64_t kStripeAlignment = 64;
 // Columns whose codes are kept together.
 inline constexpr int kCodeColumns = 32;
 
-constexpr int64_t CodeBytesPerStripe(const BlockScheme& scheme, int64_t columns) {
-  return columns / kCodeColumns * (scheme.code_bits * kStripe * kCodeColumns / 8);
+// Columns of a chunk; a multiple of every block.
+inline constexpr int kChunkColumns = 256;
+
+// Bytes of the codes of 32 columns of a stripe.
+constexpr int64_t CodeBytes(const BlockScheme& scheme) {
+  return scheme.code_bits * kStripe * kCodeColumns / 8;
 }
 
-// Of the scales of one block: 16 lanes of halves and of group bytes, each twice with minimums.
-constexpr int64_t ScaleBytesPerBlock(const BlockScheme& scheme) {
+// Bytes of the scales of one block of a stripe.
+constexpr int64_t ScaleBytes(const BlockScheme& scheme) {
   const int groups = scheme.has_groups ? scheme.elements / scheme.group : 0;
   return (scheme.has_minimum ? 2 : 1) * kStripe * (2 + groups);
+}
+
+// Bytes of `columns` columns of a stripe, padding aside.
+constexpr int64_t StripeBytes(const BlockScheme& scheme, int64_t columns) {
+  return columns / kCodeColumns * CodeBytes(scheme) +
+         columns / scheme.elements * ScaleBytes(scheme);
 }
 
 class PackedMatrix {
