@@ -144,7 +144,7 @@ class MetadataReader {
     } else if constexpr (std::is_same_v<Stored, uint64_t>) {
       if (!std::in_range<int64_t>(value)) return MetadataValue(value);
     }
-    return MetadataValue(static_cast<int64_t>(value));
+    return MetadataValue(static_cast<int64_t>(+value));
   }
 
   Result<MetadataValue> Bool() {
@@ -198,7 +198,7 @@ class MetadataReader {
                       metadata_.where(), Quoted(key_), value);
         }
       }
-      number = static_cast<Kept>(value);
+      number = static_cast<Kept>(+value);  // an int8 is a number, not a character
     }
     return MetadataValue(std::move(numbers));
   }

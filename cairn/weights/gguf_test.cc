@@ -12,7 +12,7 @@ namespace {
 
 using B = GgufBuilder;
 constexpr uint32_t kGgmlF32 = 0;
-constexpr uint32_t kGgmlQ8_0 = 8;
+constexpr uint32_t kGgmlQ8 = 8;
 constexpr uint32_t kGgmlIq2Xxs = 16;
 
 std::span<const std::byte> AsBytes(const std::string& text) {
@@ -41,7 +41,7 @@ GgufBuilder Example() {
       .Array("llama.heads", B::kU32, 2, Raw<uint32_t>(4) + Raw<uint32_t>(8))
       .Array("tokens", B::kString, 2, RawText("a") + RawText(""))
       .Tensor("a.weight", {2, 3}, kGgmlF32, std::string(24, 'a'))
-      .Tensor("b.weight", {32, 2}, kGgmlQ8_0, std::string(68, 'b'))
+      .Tensor("b.weight", {32, 2}, kGgmlQ8, std::string(68, 'b'))
       .Tensor("c.weight", {256}, kGgmlIq2Xxs, std::string(66, 'c'));
   return builder;
 }
@@ -165,9 +165,9 @@ TEST_CASE("tensors that contradict the format are named") {
   CHECK(Contains(with({large, large / 4}, kGgmlF32), "is larger than 2^63 bytes"));
   CHECK(Contains(with({large}, kGgmlF32), "but the data has only 64"));
   CHECK(Contains(with({17}, kGgmlF32), "takes 68 bytes at offset 0, but the data has only 64"));
-  CHECK(Contains(with({48}, kGgmlQ8_0),
+  CHECK(Contains(with({48}, kGgmlQ8),
                  "has rows of 48 elements, which the blocks of 32 of q8_0 don't divide"));
-  CHECK(Contains(with({16, 32}, kGgmlQ8_0), "has rows of 16 elements"));
+  CHECK(Contains(with({16, 32}, kGgmlQ8), "has rows of 16 elements"));
 }
 
 TEST_CASE("tensor offsets outside, misaligned or shared are errors") {

@@ -136,7 +136,7 @@ Result<std::unique_ptr<WeightFile>> OpenShards(const std::string& folder,
   }
   WeightFile::Parts all = {.metadata = Metadata(folder), .tensors = {}, .files = {}};
   for (const auto& [shard, tensors] : shards) {
-    CAIRN_TRY(AddShard(folder + "/" + shard, tensors, all));
+    CAIRN_TRY(AddShard(fmt::format("{}/{}", folder, shard), tensors, all));
   }
   return WeightFile::Make(std::move(all));
 }
@@ -148,7 +148,7 @@ std::string HeaderOf(std::span<const NamedTensor> tensors) {
   for (const NamedTensor& tensor : tensors) {
     const std::optional<int64_t> elements = ElementsOf(tensor.shape);
     CAIRN_CHECK(elements && BytesIn(tensor.dtype, *elements) == tensor.bytes.size());
-    const nlohmann::ordered_json entry = {{"dtype", *NameOf(tensor.dtype)},
+    const nlohmann::ordered_json entry = {{"dtype", NameOf(tensor.dtype).value_or("")},
                                           {"shape", tensor.shape},
                                           {"data_offsets", {offset, offset + tensor.bytes.size()}}};
     using Json = nlohmann::ordered_json;

@@ -112,17 +112,21 @@ class HeaderHandler : public Handler {
   bool OnArray() override {
     std::optional<std::vector<uint64_t>>* array = ArrayHere();
     if (array == nullptr || array->has_value()) return Problem(kStructure);
-    array->emplace();
+    open_array_ = &array->emplace();
+    return true;
+  }
+
+  bool OnArrayEnd() override {
+    open_array_ = nullptr;
     return true;
   }
 
   bool OnNumber(uint64_t value) override {
-    if (path().size() != 3) return Problem(kStructure);
-    std::vector<uint64_t>& array = **ArrayOf(path()[1]);
-    if (array.size() == kMaxDimensions || !std::in_range<int64_t>(value)) {
+    if (open_array_ == nullptr) return Problem(kStructure);
+    if (open_array_->size() == kMaxDimensions || !std::in_range<int64_t>(value)) {
       return Problem(fmt::format("expected at most {} sizes below 2^63", kMaxDimensions));
     }
-    array.push_back(value);
+    open_array_->push_back(value);
     return true;
   }
 
@@ -132,8 +136,9 @@ class HeaderHandler : public Handler {
       return true;
     }
     if (path().size() != 2 || !InMetadata()) return Problem(kStructure);
-    if (metadata_.Has(path()[1])) return Problem("is there twice");
-    metadata_.Set(path()[1], value);
+    const std::string key = "safetensors." + path()[1];
+    if (metadata_.Has(key)) return Problem("is there twice");
+    metadata_.Set(key, value);
     return true;
   }
 
@@ -154,7 +159,7 @@ class HeaderHandler : public Handler {
     if (field == "shape") return &shape_;
     return field == "data_offsets" ? &offsets_ : nullptr;
   }
-  // The array that may start at the current path.
+  // The array that may start at the current path; null: none.
   std::optional<std::vector<uint64_t>>* ArrayHere() {
     return path().size() == 2 && !InMetadata() ? ArrayOf(path()[1]) : nullptr;
   }
@@ -165,6 +170,7 @@ class HeaderHandler : public Handler {
   std::optional<std::string> type_;
   std::optional<std::vector<uint64_t>> shape_;
   std::optional<std::vector<uint64_t>> offsets_;
+  std::vector<uint64_t>* open_array_ = nullptr;
 };
 
 // {"metadata": anything, "weight_map": {"tensor": "file"}}

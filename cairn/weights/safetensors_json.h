@@ -23,7 +23,8 @@ struct SafetensorsEntry {
   uint64_t end = 0;
 };
 
-// The header of a file. `metadata` says where, for errors, and gets the "__metadata__" strings.
+// The header of a file. `metadata` says where, for errors, and gets the strings of "__metadata__",
+// "format" as "safetensors.format": nobody may take them for keys of a GGUF file.
 Result<std::vector<SafetensorsEntry>> ParseSafetensorsHeader(std::string_view json,
                                                              Metadata& metadata);
 

@@ -37,7 +37,7 @@ TEST_CASE("a header lists its tensors in order, with the strings of its metadata
   CHECK_EQ(z.begin, 4);
   CHECK_EQ(z.end, 12);
   CHECK_EQ(entries->back().type, "NEW");
-  CHECK_EQ(metadata.String("format").value(), "pt");
+  CHECK_EQ(metadata.String("safetensors.format").value(), "pt");
 }
 
 TEST_CASE("a header that is not what the format says is named") {

@@ -27,12 +27,12 @@ std::string ErrorOf(const std::string& path) {
 int64_t BytesOfAll(const WeightFile& file) {
   int64_t bytes = 0;
   for (const TensorInfo& tensor : file.tensors()) {
-    REQUIRE(tensor.dtype.has_value());
-    int64_t rows = 1;
-    for (const int64_t size : tensor.shape) rows *= size;
-    bytes += BytesOf(*tensor.dtype, ElementCount(rows)).value();
-    CHECK_EQ(static_cast<int64_t>(tensor.bytes.size()),
-             BytesOf(*tensor.dtype, ElementCount(rows)).value());
+    int64_t elements = 1;
+    for (const int64_t size : tensor.shape) elements *= size;
+    const int64_t needed =
+        BytesOf(tensor.dtype.value_or(DType::kU8), ElementCount(elements)).value();
+    CHECK_EQ(static_cast<int64_t>(tensor.bytes.size()), needed);
+    bytes += needed;
   }
   return bytes;
 }
