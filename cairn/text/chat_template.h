@@ -26,9 +26,9 @@ struct ChatMessage {
 struct RenderOptions {
   bool add_generation_prompt = true;  // end with the start of the assistant's turn
   // What the template's clock shows (strftime_now, in local time); absent: the present.
-  std::optional<int64_t> now_unix_s;
+  std::optional<int64_t> now_unix_s = std::nullopt;
   // More variables for the template, as the text of a JSON object; "" for none.
-  std::string_view variables_json;
+  std::string_view variables_json = {};
 };
 
 class ChatTemplate {

@@ -80,6 +80,7 @@ bool TokenTable::IsSpecial(TokenId id) const {
 }
 
 std::optional<TokenId> TokenTable::FindText(std::string_view text) const {
+  if (text.empty()) return std::nullopt;
   for (int32_t i = 0; i < size(); ++i) {
     if (Text(TokenId(i)) == text) return TokenId(i);
   }

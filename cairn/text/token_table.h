@@ -34,7 +34,7 @@ class TokenTable {
   std::string_view Text(TokenId id) const;
   std::string_view Bytes(TokenId id) const;
   bool IsSpecial(TokenId id) const;
-  // The first token with this text; walks over all tokens.
+  // The first token with this text, which isn't empty; walks over all tokens.
   std::optional<TokenId> FindText(std::string_view text) const;
 
  private:

@@ -25,7 +25,7 @@ namespace cairn {
 
 struct EncodeOptions {
   // Put BOS in front? Absent: what the tokenizer does by itself (which may include EOS behind).
-  std::optional<bool> add_bos;
+  std::optional<bool> add_bos = std::nullopt;
   // Does the text of a special token, such as <|im_end|>, stand for that token?
   bool parse_special = true;
 };

@@ -3,15 +3,28 @@
 //! strftime_now). Rendering is bounded in time and memory by minijinja's fuel.
 
 use crate::python_json::tojson;
+use minijinja::machinery::{tokenize, Token};
 use minijinja::syntax::SyntaxConfig;
+use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, Value};
 use minijinja_contrib::pycompat::unknown_method_callback;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 
 const NAME: &str = "chat_template";
-/// One unit is an instruction or 64 bytes; a chat of a thousand turns takes well under a million.
-const FUEL: u64 = 20_000_000;
+/// The largest known template has 17 KB.
+const MAX_SOURCE_BYTES: usize = 128 << 10;
+/// Within one tag. The largest known has 57; folding constants takes time that grows faster
+/// than an expression.
+const MAX_TAG_TOKENS: usize = 1000;
+/// One unit of fuel is an instruction or 64 bytes. What a template has to do grows with what it is
+/// given: a message or a tool takes a few hundred units.
+const FUEL_BASE: u64 = 1_000_000;
+const FUEL_PER_CONTEXT_BYTE: u64 = 50;
+const FUEL_MOST: u64 = 8_000_000;
+/// Nested values take about 500 bytes of stack a level, and ten units of fuel to make one. The
+/// system only provides the pages that are used.
+const STACK_BYTES: usize = 512 << 20;
 const MAX_OUTPUT_BYTES: usize = 64 << 20;
 /// The variable that carries the clock into `strftime_now`.
 const NOW: &str = "cairn_now_unix_s";
@@ -23,16 +36,27 @@ pub struct ChatTemplate {
 impl ChatTemplate {
     pub fn parse(source: &[u8]) -> Result<Self, String> {
         let source = std::str::from_utf8(source).map_err(|_| "the template is not UTF-8")?;
+        if source.len() > MAX_SOURCE_BYTES {
+            return Err(format!(
+                "it has {} bytes; at most {MAX_SOURCE_BYTES} can be",
+                source.len()
+            ));
+        }
+        on_deep_stack(|| Self::parse_here(source))
+    }
+
+    fn parse_here(source: &str) -> Result<Self, String> {
         let mut environment = Environment::new();
         let syntax = SyntaxConfig::builder()
             .trim_blocks(true)
             .lstrip_blocks(true)
             .build()
             .map_err(|e| describe(&e))?;
+        check_tags(source, &syntax)?;
         environment.set_syntax(syntax);
-        environment.set_fuel(Some(FUEL));
         environment.set_unknown_method_callback(unknown_method_callback);
         environment.add_filter("tojson", tojson);
+        environment.add_test("iterable", is_iterable);
         environment.add_function("raise_exception", raise_exception);
         environment.add_function("strftime_now", strftime_now);
         environment
@@ -42,16 +66,50 @@ impl ChatTemplate {
     }
 
     pub fn render(&self, context_json: &[u8], now_unix_s: i64) -> Result<Vec<u8>, String> {
+        on_deep_stack(|| self.render_here(context_json, now_unix_s))
+    }
+
+    fn render_here(&self, context_json: &[u8], now_unix_s: i64) -> Result<Vec<u8>, String> {
         let mut context: BTreeMap<String, Value> =
             serde_json::from_slice(context_json).map_err(|e| e.to_string())?;
         context.insert(NOW.into(), now_unix_s.into());
-        let template = self.environment.get_template(NAME).map_err(|e| describe(&e))?;
+        let fuel = FUEL_BASE + FUEL_PER_CONTEXT_BYTE * context_json.len() as u64;
+        let mut environment = self.environment.clone();
+        environment.set_fuel(Some(fuel.min(FUEL_MOST)));
+        let template = environment.get_template(NAME).map_err(|e| describe(&e))?;
         let text = template.render(Value::from(context)).map_err(|e| describe(&e))?;
         if text.len() > MAX_OUTPUT_BYTES {
             return Err(format!("the rendered text is larger than {MAX_OUTPUT_BYTES} bytes"));
         }
         Ok(text.into_bytes())
     }
+}
+
+fn check_tags(source: &str, syntax: &SyntaxConfig) -> Result<(), String> {
+    let mut count = 0;
+    for token in tokenize(source, false, syntax.clone()) {
+        let (token, span) = token.map_err(|e| describe(&e))?;
+        count = match token {
+            Token::VariableEnd | Token::BlockEnd => 0,
+            _ => count + 1,
+        };
+        if count > MAX_TAG_TOKENS {
+            return Err(format!("line {}: the tag is too long", span.start_line));
+        }
+    }
+    Ok(())
+}
+
+/// Runs `work` on a thread of its own with room for deep recursion.
+fn on_deep_stack<T: Send>(work: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work);
+        match thread {
+            // A panic goes on here, to the guard of the C boundary.
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(problem) => Err(format!("there is no thread for the template: {problem}")),
+        }
+    })
 }
 
 fn describe(error: &Error) -> String {
@@ -64,6 +122,18 @@ fn describe(error: &Error) -> String {
         Some(line) => format!("line {line}: {what}"),
         None => what,
     }
+}
+
+/// As in Python, where none is not iterable and undefined is.
+fn is_iterable(value: &Value) -> bool {
+    matches!(
+        value.kind(),
+        ValueKind::Undefined
+            | ValueKind::String
+            | ValueKind::Seq
+            | ValueKind::Map
+            | ValueKind::Iterable
+    )
 }
 
 fn raise_exception(message: &str) -> Result<Value, Error> {
