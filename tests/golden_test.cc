@@ -124,6 +124,15 @@ TEST_CASE("predicted and live state bytes agree at every length") {
             golden.state_bytes[static_cast<size_t>(n) - 1]);
     }
     Audit(loaded.store());
+    loaded.store().Release(id);
+    for (const int64_t n : {1, 100, 1024}) {
+      const SequenceId at_once = *loaded.store().Create();
+      REQUIRE(loaded.store().Prepare(at_once, TokenCount(n)).has_value());
+      loaded.store().Commit(at_once, TokenCount(n));
+      CHECK(loaded.store().LiveBytes() == layout.AllocatedBytes(TokenCount(n)));
+      loaded.store().Release(at_once);
+    }
+    CHECK(loaded.store().LiveBytes() == Bytes(0));
   }
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cairn/base/env.h"
+#include "cairn/sizing/parameters.h"
 #include "tools/commands.h"
 #include "tools/model_args.h"
 #include "tools/terminal.h"
@@ -153,6 +154,7 @@ nlohmann::json JsonOf(const BenchArgs& args, const Model& model, const Measured&
   return {{"model_filename", args.model.model},
           {"model_type", model.spec().family},
           {"model_size", model.weight_bytes().value()},
+          {"model_n_params", ParameterCount(model.spec()).value()},
           {"n_batch", args.model.batch},
           {"n_ubatch", args.model.batch},
           {"n_threads", measured.threads},
@@ -172,10 +174,11 @@ nlohmann::json JsonOf(const BenchArgs& args, const Model& model, const Measured&
 
 void PrintMarkdownRow(const BenchArgs& args, const Model& model, const Measured& measured) {
   const std::vector<double> rates = measured.TokensPerSecond();
-  fmt::print("| {} | {:.2f} MiB | CPU | {} | {} | {} | {} | {:.2f} ± {:.2f} |\n",
+  fmt::print("| {} | {:.2f} MiB | {:.2f} M | CPU | {} | {} | {} | {} | {:.2f} ± {:.2f} |\n",
              model.spec().family, static_cast<double>(model.weight_bytes().value()) / (1 << 20),
-             measured.threads, args.model.key_type, args.model.value_type, measured.test.Name(),
-             MeanOf(rates), DeviationOf(rates));
+             static_cast<double>(ParameterCount(model.spec()).value()) / 1e6, measured.threads,
+             args.model.key_type, args.model.value_type, measured.test.Name(), MeanOf(rates),
+             DeviationOf(rates));
   std::fflush(stdout);
 }
 
@@ -207,8 +210,8 @@ Status RunBench(const BenchArgs& args) {
   if (tests.empty())
     return Fail(ErrorCode::kInvalidArgument, "nothing to measure: -p and -n are both 0");
   if (args.format == "md") {
-    fmt::print("| model | size | backend | threads | type_k | type_v | test | t/s |\n");
-    fmt::print("| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n");
+    fmt::print("| model | size | params | backend | threads | type_k | type_v | test | t/s |\n");
+    fmt::print("| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n");
   }
   nlohmann::json rows = nlohmann::json::array();
   const std::vector<int> thread_counts =
