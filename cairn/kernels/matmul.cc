@@ -1,6 +1,7 @@
 #include "cairn/kernels/matmul.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cairn/base/check.h"
 #include "cairn/kernels/matmul_stripes.h"
@@ -8,23 +9,76 @@
 namespace cairn {
 namespace {
 
-// Claiming a unit costs a fraction of a microsecond; these are some microseconds of work each.
-constexpr int64_t kBytesPerUnit = int64_t{64} << 10;
-constexpr int64_t kOperationsPerUnit = int64_t{4} << 20;
 // So many elements are quantized faster than threads are woken.
 constexpr int64_t kQuantizedAlone = 8192;
 
-// Stripes to one index of the parallel loop.
-int64_t StripesPerUnit(const PackedMatrix& matrix, int64_t tokens) {
-  const int64_t operations = 2 * kStripe * matrix.columns() * tokens;
-  const int64_t wanted =
-      std::min(kBytesPerUnit / matrix.stripe_bytes(), kOperationsPerUnit / operations);
-  return std::clamp<int64_t>(wanted, 1, matrix.stripes());
+// Rough speed of one thread, to cut work into units; results don't depend on it.
+constexpr double kBytesPerNanosecond = 20;
+constexpr double kIntegerOperationsPerNanosecond = 400;
+constexpr double kFloatOperationsPerNanosecond = 150;
+// Units are small enough to balance threads, and large enough that claiming one (about 0.1 us)
+// doesn't count.
+constexpr int kUnitsPerThread = 8;
+constexpr double kShortestUnit_ns = 1000;
+constexpr double kLongestUnit_ns = 100000;
+
+// Of one stripe of a matrix.
+double Duration_ns(const PackedMatrix& matrix, const Activations& x,
+                   ActivationPrecision precision) {
+  double operations = 2.0 * kStripe * static_cast<double>(x.columns() * x.tokens());
+  if (precision == ActivationPrecision::k16) operations *= 2;
+  const double speed =
+      matrix.IsInteger() ? kIntegerOperationsPerNanosecond : kFloatOperationsPerNanosecond;
+  return std::max(static_cast<double>(matrix.stripe_bytes()) / kBytesPerNanosecond,
+                  operations / speed);
 }
 
-int64_t Units(const PackedMatrix& matrix, int64_t stripes_per_unit) {
-  return (matrix.stripes() + stripes_per_unit - 1) / stripes_per_unit;
-}
+// How tasks are cut into the indices of one parallel loop: each task into units of stripes.
+class Units {
+ public:
+  Units(const Activations& x, std::span<const MatMulTask> tasks, int threads)
+      : x_(x), tasks_(tasks) {
+    double total_ns = 0;
+    for (const MatMulTask& task : tasks) {
+      total_ns += static_cast<double>(task.matrix->stripes()) *
+                  Duration_ns(*task.matrix, x, task.precision);
+    }
+    unit_ns_ =
+        std::clamp(total_ns / (threads * kUnitsPerThread), kShortestUnit_ns, kLongestUnit_ns);
+    for (const MatMulTask& task : tasks) count_ += CountOf(task);
+  }
+
+  int64_t count() const { return count_; }
+
+  // The task and stripes of a unit.
+  std::pair<const MatMulTask*, StripeRange> At(int64_t unit) const {
+    for (const MatMulTask& task : tasks_) {
+      const int64_t count = CountOf(task);
+      if (unit < count) {
+        const int64_t stripes = StripesOf(task);
+        return {&task, {unit * stripes, std::min((unit + 1) * stripes, task.matrix->stripes())}};
+      }
+      unit -= count;
+    }
+    CAIRN_CHECK(false);
+  }
+
+ private:
+  int64_t StripesOf(const MatMulTask& task) const {
+    const auto stripes =
+        static_cast<int64_t>(unit_ns_ / Duration_ns(*task.matrix, x_, task.precision));
+    return std::clamp<int64_t>(stripes, 1, task.matrix->stripes());
+  }
+  int64_t CountOf(const MatMulTask& task) const {
+    const int64_t stripes = StripesOf(task);
+    return (task.matrix->stripes() + stripes - 1) / stripes;
+  }
+
+  const Activations& x_;
+  std::span<const MatMulTask> tasks_;
+  double unit_ns_ = 0;
+  int64_t count_ = 0;
+};
 
 }  // namespace
 
@@ -44,11 +98,8 @@ class MatMulAccess {
     x.panels_.Reserve(static_cast<size_t>(panel_bytes * pool.threads()));
   }
 
-  // Stripes of the unit-th piece of a task.
-  static void RunUnit(Activations& x, const MatMulTask& task, int64_t unit, int thread) {
+  static void Run(Activations& x, const MatMulTask& task, StripeRange range, int thread) {
     const PackedMatrix& matrix = *task.matrix;
-    const int64_t step = StripesPerUnit(matrix, x.tokens_);
-    const StripeRange range = {unit * step, std::min((unit + 1) * step, matrix.stripes())};
     const ProductOut out = {task.out, task.stride, task.bias};
     if (!matrix.IsInteger()) {
       return FloatStripes(matrix, {x.rows_, x.tokens_, x.stride_}, out, range);
@@ -91,18 +142,12 @@ void Activations::Set(const float* rows, int64_t tokens, int64_t columns, int64_
 void MatMul(Activations& x, std::span<const MatMulTask> tasks, ThreadPool& pool) {
   if (x.tokens() == 0) return;
   MatMulAccess::Prepare(x, tasks, pool);
-  int64_t units = 0;
-  for (const MatMulTask& task : tasks) {
-    units += Units(*task.matrix, StripesPerUnit(*task.matrix, x.tokens()));
-  }
-  auto run = [&](int64_t index, int thread) {
-    for (const MatMulTask& task : tasks) {
-      const int64_t count = Units(*task.matrix, StripesPerUnit(*task.matrix, x.tokens()));
-      if (index < count) return MatMulAccess::RunUnit(x, task, index, thread);
-      index -= count;
-    }
+  const Units units(x, tasks, pool.threads());
+  auto run = [&](int64_t unit, int thread) {
+    const auto [task, range] = units.At(unit);
+    MatMulAccess::Run(x, *task, range, thread);
   };
-  pool.ParallelFor(units, run);
+  pool.ParallelFor(units.count(), run);
 }
 
 }  // namespace cairn

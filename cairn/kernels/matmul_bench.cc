@@ -72,7 +72,11 @@ void BM_Quantize(benchmark::State& state) {
   }
   ReportRates(state, tokens * columns, tokens * columns * 4);
 }
-BENCHMARK(BM_Quantize)->Args({576, 1, 1})->Args({2048, 512, 1})->Args({2048, 512, 2});
+BENCHMARK(BM_Quantize)
+    ->Args({576, 1, 1})
+    ->Args({576, 64, 1})
+    ->Args({2048, 512, 1})
+    ->Args({2048, 512, 2});
 
 void BM_Pack(benchmark::State& state, DType dtype) {
   ThreadPool pool(1);

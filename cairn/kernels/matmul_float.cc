@@ -10,6 +10,7 @@
 #define HWY_TARGET_INCLUDE "cairn/kernels/matmul_float.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h.
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -20,6 +21,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 using StripeTag = hn::CappedTag<float, kStripe>;
 using StripeVector = hn::Vec<StripeTag>;
 constexpr int kPartLanes = static_cast<int>(hn::MaxLanes(StripeTag()));
+
+// Far enough ahead to hide memory's latency.
+constexpr size_t kPrefetchBytes = 4096;
 
 HWY_INLINE StripeVector LoadWeights(const float* from) { return hn::LoadU(StripeTag(), from); }
 template <class T>
@@ -38,7 +42,9 @@ HWY_INLINE void Chains(const T* weights, int64_t stripe_elements, int64_t column
   for (int64_t k = 0; k < columns; ++k) {
     StripeVector w[kStripes];
     for (int s = 0; s < kStripes; ++s) {
-      w[s] = LoadWeights(weights + s * stripe_elements + k * kStripe);
+      const T* at = weights + s * stripe_elements + k * kStripe;
+      hwy::Prefetch(at + kPrefetchBytes / sizeof(T));
+      w[s] = LoadWeights(at);
     }
     HWY_UNROLL(8)
     for (int t = 0; t < kTokens; ++t) {

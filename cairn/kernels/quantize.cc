@@ -25,16 +25,21 @@ using ByteTag = hn::Rebind<uint8_t, FloatTag>;
 constexpr int kWidth = static_cast<int>(hn::MaxLanes(FloatTag()));
 static_assert(kMaxTileTokens % kWidth == 0);
 
-constexpr uint32_t kInfinityBits = 0x7F800000;
+constexpr int32_t kInfinityBits = 0x7F800000;
 // Adding 1.5 * 2^23 leaves the nearest integer in the low bits of the sum.
 constexpr float kRounder = 12582912.0f;
 
-// One group of all tokens of a tile.
-struct Group {
-  const float* x[kMaxTileTokens];
-  float max[kMaxTileTokens];
-  float inverse[kMaxTileTokens];
-  int32_t sums[2][kMaxTileTokens];  // of the halves
+constexpr int kRows = kMaxTileTokens;
+
+// So many (group, place) pairs of a tile, in order, as lanes: the groups of 16 tokens, or 16 groups
+// of one token.
+struct Batch {
+  const float* x[kRows];
+  HWY_ALIGN float max[kRows];
+  HWY_ALIGN float inverse[kRows];    // 127 / max, or 0 where the group can't be scaled
+  HWY_ALIGN int32_t sums[2][kRows];  // of the halves
+  HWY_ALIGN float fields[kGroupFields][kRows];
+  HWY_ALIGN float halves[2][kHalfFields][kRows];
 };
 
 // The bits of max|x|: as integers, magnitudes order like floats, and NaNs come last.
@@ -81,75 +86,124 @@ HWY_INLINE int32_t QuantizeHalf(const float* x, float inverse, int8_t* codes) {
   return hn::ReduceSum(di, sum);
 }
 
-// Sets the field of scales, and inverse = 127 / max, or 0 where the group can't be scaled.
 template <int kPlanes>
-HWY_INLINE void SetScales(Group& group, int width, float* fields) {
-  constexpr float kUnit = kPlanes == 2 ? 1.0f / 256 : 1.0f;
-  for (int t = 0; t < width; ++t) {
-    const float max = group.max[t];
-    const bool finite = std::bit_cast<uint32_t>(max) < kInfinityBits;
-    const bool scalable = finite && max >= kSmallestMax;
-    group.inverse[t] = scalable ? 127.0f / max : 0.0f;
-    fields[kFieldScale * width + t] =
-        scalable ? max / 127.0f * kUnit : (finite ? 0.0f : std::numeric_limits<float>::quiet_NaN());
+HWY_INLINE void SetScales(Batch& batch) {
+  const FloatTag df;
+  const auto most = hn::Set(df, 127.0f);
+  for (int r = 0; r < kRows; r += kWidth) {
+    const auto max = hn::Load(df, batch.max + r);
+    const auto is_finite =
+        hn::RebindMask(df, hn::Lt(hn::BitCast(IntTag(), max), hn::Set(IntTag(), kInfinityBits)));
+    const auto is_scalable = hn::And(is_finite, hn::Ge(max, hn::Set(df, kSmallestMax)));
+    const auto inverse = hn::IfThenElseZero(is_scalable, hn::Div(most, max));
+    auto scale = hn::IfThenElseZero(is_scalable, hn::Div(max, most));
+    if constexpr (kPlanes == 2) scale = hn::Mul(scale, hn::Set(df, 1.0f / 256));
+    const auto nan = hn::Set(df, std::numeric_limits<float>::quiet_NaN());
+    hn::Store(inverse, df, batch.inverse + r);
+    hn::Store(hn::IfThenElse(is_finite, scale, nan), df, batch.fields[kFieldScale] + r);
   }
 }
 
-HWY_INLINE void SetSums(const Group& group, int width, float* fields, float* halves) {
-  auto* int_fields = reinterpret_cast<int32_t*>(fields);
-  auto* int_halves = reinterpret_cast<int32_t*>(halves);
-  const float* scales = fields + kFieldScale * width;
-  for (int t = 0; t < width; ++t) {
-    const int32_t sum = group.sums[0][t] + group.sums[1][t];
-    fields[kFieldScaledSum * width + t] = scales[t] * static_cast<float>(sum);
-    int_fields[kFieldZero128 * width + t] = -128 * sum;
-    int_fields[kFieldZero32 * width + t] = -32 * sum;
+HWY_INLINE void SetSums(Batch& batch) {
+  const FloatTag df;
+  const IntTag di;
+  for (int r = 0; r < kRows; r += kWidth) {
+    const auto scale = hn::Load(df, batch.fields[kFieldScale] + r);
+    const auto set = [&](hn::Vec<IntTag> sum, float* scaled, float* minus32) HWY_ATTR {
+      hn::Store(hn::Mul(scale, hn::ConvertTo(df, sum)), df, scaled + r);
+      const auto product = hn::Neg(hn::ShiftLeft<5>(sum));
+      hn::Store(hn::BitCast(df, product), df, minus32 + r);
+      return product;
+    };
+    const auto sum0 = hn::Load(di, batch.sums[0] + r);
+    const auto sum1 = hn::Load(di, batch.sums[1] + r);
+    const auto minus32 =
+        set(hn::Add(sum0, sum1), batch.fields[kFieldScaledSum], batch.fields[kFieldZero32]);
+    const auto minus128 = hn::BitCast(df, hn::ShiftLeft<2>(minus32));
+    hn::Store(minus128, df, batch.fields[kFieldZero128] + r);
+    set(sum0, batch.halves[0][kFieldHalfScaledSum], batch.halves[0][kFieldHalfZero32]);
+    set(sum1, batch.halves[1][kFieldHalfScaledSum], batch.halves[1][kFieldHalfZero32]);
   }
-  for (int half = 0; half < 2; ++half) {
-    const int first = half * kHalfFields * width;
-    for (int t = 0; t < width; ++t) {
-      const int32_t sum = group.sums[half][t];
-      halves[first + kFieldHalfScaledSum * width + t] = scales[t] * static_cast<float>(sum);
-      int_halves[first + kFieldHalfZero32 * width + t] = -32 * sum;
+}
+
+// The groups of a batch as tiles of kPlaces keep them: [group][field][place].
+template <int kPlaces, int kFields>
+HWY_INLINE void StoreFields(const float (&batch)[kFields][kRows], int64_t groups,
+                            int64_t group_stride, float* to) {
+  for (int64_t g = 0; g < groups; ++g, to += group_stride) {
+    for (int f = 0; f < kFields; ++f) {
+      hwy::CopyBytes<kPlaces * sizeof(float)>(batch[f] + g * kPlaces, to + f * kPlaces);
     }
   }
 }
 
-template <int kPlanes>
-HWY_ATTR void QuantizeTokens(const TokenTile& tile, const float* rows, int64_t stride,
-                             int64_t groups, QuantizedTileOut out) {
+// Finds the rows of a batch of `groups` groups and their maxima; 0 for places without a token.
+template <int kPlaces>
+HWY_INLINE void SetRows(const TokenTile& tile, const float* x, int64_t stride, int64_t groups,
+                        Batch& batch) {
+  for (int r = 0; r < kRows; ++r) {
+    const int place = r % kPlaces;
+    const int group = r / kPlaces;
+    batch.sums[0][r] = batch.sums[1][r] = 0;
+    batch.max[r] = 0.0f;
+    if (group >= groups || place >= tile.used) continue;
+    batch.x[r] = x + place * stride + group * kQuantGroup;
+    batch.max[r] = std::bit_cast<float>(MaxBits(batch.x[r]));
+  }
+}
+
+template <int kPlanes, int kPlaces>
+HWY_ATTR void QuantizeTile(const TokenTile& tile, const float* rows, int64_t stride, int64_t groups,
+                           QuantizedTileOut out) {
   constexpr int kCodes = kPlanes * kQuantGroup;
   constexpr int kHalf = kQuantGroup / 2;
-  Group group;
-  for (int64_t g = 0; g < groups; ++g) {
-    for (int t = 0; t < kMaxTileTokens; ++t) {
-      group.max[t] = 0.0f;
-      group.sums[0][t] = group.sums[1][t] = 0;
-    }
-    for (int t = 0; t < tile.used; ++t) {
-      group.x[t] = rows + (tile.first + t) * stride + g * kQuantGroup;
-      group.max[t] = std::bit_cast<float>(MaxBits(group.x[t]));
-    }
-    SetScales<kPlanes>(group, tile.width, out.fields);
-    for (int t = 0; t < tile.width; ++t, out.codes += kCodes) {
-      if (group.inverse[t] == 0.0f) {
-        std::fill_n(out.codes, kCodes, int8_t{0});
+  constexpr int kGroupsAtOnce = kRows / kPlaces;
+  Batch batch;
+  for (int64_t g = 0; g < groups; g += kGroupsAtOnce) {
+    const int64_t count = HWY_MIN(groups - g, int64_t{kGroupsAtOnce});
+    SetRows<kPlaces>(tile, rows + tile.first * stride + g * kQuantGroup, stride, count, batch);
+    SetScales<kPlanes>(batch);
+    for (int r = 0; r < count * kPlaces; ++r) {
+      int8_t* codes = out.codes + (g * kPlaces + r) * kCodes;
+      if (batch.inverse[r] == 0.0f) {
+        std::fill_n(codes, kCodes, int8_t{0});
         continue;
       }
-      group.sums[0][t] = QuantizeHalf<kPlanes>(group.x[t], group.inverse[t], out.codes);
-      group.sums[1][t] =
-          QuantizeHalf<kPlanes>(group.x[t] + kHalf, group.inverse[t], out.codes + kHalf);
+      const float inverse = batch.inverse[r];
+      batch.sums[0][r] = QuantizeHalf<kPlanes>(batch.x[r], inverse, codes);
+      batch.sums[1][r] = QuantizeHalf<kPlanes>(batch.x[r] + kHalf, inverse, codes + kHalf);
     }
-    SetSums(group, tile.width, out.fields, out.halves);
-    out.fields += kGroupFields * tile.width;
-    out.halves += 2 * kHalfFields * tile.width;
+    SetSums(batch);
+    StoreFields<kPlaces>(batch.fields, count, kPlaces * kGroupFields,
+                         out.fields + g * kPlaces * kGroupFields);
+    for (int half = 0; half < 2; ++half) {
+      StoreFields<kPlaces>(batch.halves[half], count, 2 * kPlaces * kHalfFields,
+                           out.halves + (2 * g + half) * kPlaces * kHalfFields);
+    }
   }
 }
 
-HWY_ATTR void QuantizeTokensOf(int planes, const TokenTile& tile, const float* rows, int64_t stride,
-                               int64_t groups, QuantizedTileOut out) {
-  return planes == 1 ? QuantizeTokens<1>(tile, rows, stride, groups, out)
-                     : QuantizeTokens<2>(tile, rows, stride, groups, out);
+template <int kPlanes>
+HWY_ATTR void QuantizeTileOfWidth(const TokenTile& tile, const float* rows, int64_t stride,
+                                  int64_t groups, QuantizedTileOut out) {
+  switch (tile.width) {
+    case 1:
+      return QuantizeTile<kPlanes, 1>(tile, rows, stride, groups, out);
+    case 2:
+      return QuantizeTile<kPlanes, 2>(tile, rows, stride, groups, out);
+    case 4:
+      return QuantizeTile<kPlanes, 4>(tile, rows, stride, groups, out);
+    case 8:
+      return QuantizeTile<kPlanes, 8>(tile, rows, stride, groups, out);
+    default:
+      return QuantizeTile<kPlanes, 16>(tile, rows, stride, groups, out);
+  }
+}
+
+HWY_ATTR void QuantizeTileOf(int planes, const TokenTile& tile, const float* rows, int64_t stride,
+                             int64_t groups, QuantizedTileOut out) {
+  return planes == 1 ? QuantizeTileOfWidth<1>(tile, rows, stride, groups, out)
+                     : QuantizeTileOfWidth<2>(tile, rows, stride, groups, out);
 }
 
 }  // namespace
@@ -161,7 +215,7 @@ HWY_AFTER_NAMESPACE();
 namespace cairn {
 namespace {
 
-HWY_EXPORT(QuantizeTokensOf);
+HWY_EXPORT(QuantizeTileOf);
 
 // The narrowest tile that holds this many tokens, at most kMaxTileTokens.
 int WidthFor(int64_t tokens) {
@@ -204,7 +258,7 @@ void QuantizedRows::QuantizeTile(int64_t tile, const float* rows, int64_t stride
   const QuantizedTileOut out = {codes_.As<int8_t>() + before * planes_ * kQuantGroup,
                                 fields_.As<float>() + before * kGroupFields,
                                 halves_.As<float>() + before * 2 * kHalfFields};
-  HWY_DYNAMIC_DISPATCH(QuantizeTokensOf)(planes_, tiles_.At(tile), rows, stride, groups_, out);
+  HWY_DYNAMIC_DISPATCH(QuantizeTileOf)(planes_, tiles_.At(tile), rows, stride, groups_, out);
 }
 
 QuantizedTile QuantizedRows::Tile(int64_t tile) const {
