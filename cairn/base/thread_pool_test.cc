@@ -105,23 +105,24 @@ TEST_CASE("the caller sleeps through a long last index and still returns") {
 TEST_CASE("a worker without a core gets no more indices until its pause is over") {
   using Clock = std::chrono::steady_clock;
   ThreadPool pool(2);
-  std::atomic<int64_t> by_worker{0};
+  std::atomic<bool> stalls{false};
   Clock::time_point stalled_until;
-  // A sleeping thread uses no processor time, like one whose core was taken.
-  auto body = [&](int64_t, int thread) {
-    if (thread == 0) return SleepUs(20);
-    if (by_worker.fetch_add(1) > 0) return;
-    SleepUs(5'000);
+  // A sleeping thread uses no processor time, like one whose core was taken. The caller waits for
+  // the worker to start, so that it then waits for it to end.
+  auto stall = [&](int64_t, int thread) {
+    while (thread == 0 && !stalls.load()) std::this_thread::yield();
+    if (thread == 0) return;
+    stalls.store(true);
+    SleepUs(200'000);
     stalled_until = Clock::now();
   };
-  const Clock::time_point give_up = Clock::now() + std::chrono::seconds(20);
-  const auto run_until_worker_ran = [&](int64_t times) {
-    while (by_worker.load() < times && Clock::now() < give_up) pool.ParallelFor(16, body);
+  pool.ParallelFor(2, stall);
+  std::atomic<bool> worker_ran{false};
+  auto body = [&](int64_t, int thread) {
+    if (thread == 0) SleepUs(20);
+    if (thread == 1) worker_ran.store(true);
   };
-  run_until_worker_ran(1);
-  REQUIRE_GE(by_worker.load(), 1);
-  run_until_worker_ran(by_worker.load() + 1);
-  REQUIRE_GE(by_worker.load(), 2);
+  while (!worker_ran.load()) pool.ParallelFor(16, body);
   CHECK_GE(Clock::now() - stalled_until, std::chrono::milliseconds(20));
 }
 
