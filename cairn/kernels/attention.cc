@@ -191,9 +191,8 @@ class AttentionRun {
   // Keys [first_key, end_key) of the tile at `base`: those that any row of the item may see.
   void WalkTile(const AttentionSpan& span, const Item& item, int64_t base, int64_t first_key,
                 int64_t end_key, const Workspace& w) {
-    const int64_t key_tile = shape_.key_width * kTileRows * InfoOf(shape_.key_codec).block_bytes;
-    const int64_t value_tile =
-        shape_.value_width * kTileRows * InfoOf(shape_.value_codec).block_bytes;
+    const int64_t key_tile = StateTileBytes(shape_.key_codec, shape_.key_width);
+    const int64_t value_tile = StateTileBytes(shape_.value_codec, shape_.value_width);
     const TilePointers keys =
         PointersOf(span, base, first_key, end_key, span.key_offset + item.kv_head * key_tile);
     const TilePointers values =

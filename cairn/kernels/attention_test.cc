@@ -26,9 +26,9 @@ class Case {
       for (float& x : v) x = normal(random);
     };
     fill(queries_, tokens * shape.heads * shape.key_width);
-    key_bytes_ = shape.kv_heads * shape.key_width * kTileRows * InfoOf(shape.key_codec).block_bytes;
+    key_bytes_ = shape.kv_heads * StateTileBytes(shape.key_codec, shape.key_width);
     const int64_t value_bytes =
-        shape.kv_heads * shape.value_width * kTileRows * InfoOf(shape.value_codec).block_bytes;
+        shape.kv_heads * StateTileBytes(shape.value_codec, shape.value_width);
     const int64_t blocks = (tokens + kTileRows - 1) / kTileRows;
     for (int64_t b = 0; b < blocks; ++b) {
       storage_.emplace_back(static_cast<size_t>(key_bytes_ + value_bytes));
@@ -168,6 +168,25 @@ TEST_CASE("attention equals its definition for every codec, window and odd width
       shape.value_codec = codec;
       const Case c(shape, 150, 11);
       CHECK(c.WorstError(c.Run(150, 1)) < 2e-6);
+    }
+  }
+}
+
+TEST_CASE("attention over quantized rows equals its definition and depends on no split") {
+  for (const DType keys : {DType::kQ8_0, DType::kQ4_0, DType::kF16}) {
+    for (const DType values : {DType::kQ8_0, DType::kQ4_0, DType::kBF16}) {
+      AttentionShape shape = Shape(6, 2, 64, 96);
+      shape.key_codec = keys;
+      shape.value_codec = values;
+      shape.window = 70;
+      const Case c(shape, 150, 15);
+      const std::vector<float> expected = c.Run(150, 1);
+      CHECK(c.WorstError(expected) < 2e-6);
+      for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+        hwy::SetSupportedTargetsForTest(target);
+        for (const int64_t chunk : {1, 7, 64}) CHECK(SameBits(c.Run(chunk, 2), expected));
+      }
+      hwy::SetSupportedTargetsForTest(0);
     }
   }
 }

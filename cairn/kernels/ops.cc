@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cairn/kernels/targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cairn/kernels/ops.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep

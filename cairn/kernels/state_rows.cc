@@ -1,6 +1,7 @@
 #include "cairn/kernels/state_rows.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -69,6 +70,118 @@ void Load(const std::byte* tiles, int64_t heads, int64_t width, int64_t row, flo
   }
 }
 
+// ---- q8_0 and q4_0: blocks of 32 channels with one f16 scale ----
+
+constexpr int64_t kBlock = 32;
+
+struct BlockCodes {
+  uint16_t scale = 0;                     // f16
+  std::array<int8_t, kBlock> codes = {};  // value = scale * code
+
+  float Scale() const { return F16::Decode(scale); }
+};
+
+// As GGUF's quantizers: q8_0 has scale max|x| / 127; q4_0 maps the value of largest magnitude to
+// -8.
+BlockCodes Quantize(DType codec, const float* x) {
+  float extreme = 0;
+  for (int64_t i = 0; i < kBlock; ++i) {
+    if (std::abs(x[i]) > std::abs(extreme)) extreme = x[i];
+  }
+  const bool eight = codec == DType::kQ8_0;
+  const float scale = eight ? std::abs(extreme) / 127.0f : extreme / -8.0f;
+  const float inverse = scale != 0 ? 1.0f / scale : 0.0f;
+  BlockCodes block;
+  block.scale = F16::Encode(scale);
+  for (size_t i = 0; i < kBlock; ++i) {
+    // A NaN or infinity among the values leaves codes of no meaning, but in range.
+    const float code = std::nearbyint(x[i] * inverse);
+    block.codes[i] = static_cast<int8_t>(
+        std::isfinite(code) ? std::clamp(code, eight ? -127.0f : -8.0f, eight ? 127.0f : 7.0f) : 0);
+  }
+  return block;
+}
+
+// Where a block's scale and codes lie: in a value tile one GGUF block after the other, in a key
+// tile 16 scales, then the codes of 16 rows side by side.
+struct BlockPlace {
+  std::byte* scale;
+  std::byte* codes;
+  int64_t step;  // bytes from one channel's code to the next's
+
+  BlockPlace(DType codec, bool transposed, int64_t width, int64_t block, int64_t row,
+             std::byte* tile) {
+    const int64_t block_bytes = InfoOf(codec).block_bytes;
+    step = transposed ? kTileRows : 1;
+    if (transposed) {
+      std::byte* start = tile + block * kTileRows * block_bytes;
+      scale = start + 2 * row;
+      codes = start + 2 * kTileRows + row;
+    } else {
+      scale = tile + (row * (width / kBlock) + block) * block_bytes;
+      codes = scale + 2;
+    }
+  }
+};
+
+void StoreBlock(DType codec, const BlockCodes& block, const BlockPlace& place) {
+  std::memcpy(place.scale, &block.scale, 2);
+  if (codec == DType::kQ8_0) {
+    for (int64_t i = 0; i < kBlock; ++i) {
+      place.codes[i * place.step] = static_cast<std::byte>(block.codes[static_cast<size_t>(i)]);
+    }
+    return;
+  }
+  for (int64_t i = 0; i < kBlock / 2; ++i) {
+    const int low = block.codes[static_cast<size_t>(i)] + 8;
+    const int high = block.codes[static_cast<size_t>(i + kBlock / 2)] + 8;
+    place.codes[i * place.step] = static_cast<std::byte>(low | (high << 4));
+  }
+}
+
+BlockCodes LoadBlock(DType codec, const BlockPlace& place) {
+  BlockCodes block;
+  std::memcpy(&block.scale, place.scale, 2);
+  for (int64_t i = 0; i < kBlock; ++i) {
+    const int64_t at = codec == DType::kQ8_0 ? i : i % (kBlock / 2);
+    const auto byte = std::to_integer<uint8_t>(place.codes[at * place.step]);
+    const int nibble = i < kBlock / 2 ? byte & 15 : byte >> 4;
+    block.codes[static_cast<size_t>(i)] =
+        codec == DType::kQ8_0 ? static_cast<int8_t>(byte) : static_cast<int8_t>(nibble - 8);
+  }
+  return block;
+}
+
+template <bool kTransposed>
+void StoreBlocks(DType codec, const float* values, int64_t heads, int64_t width, int64_t row,
+                 std::byte* tiles) {
+  const int64_t tile_bytes = StateTileBytes(codec, width);
+  for (int64_t h = 0; h < heads; ++h) {
+    for (int64_t b = 0; b < width / kBlock; ++b) {
+      StoreBlock(codec, Quantize(codec, values + h * width + b * kBlock),
+                 BlockPlace(codec, kTransposed, width, b, row, tiles + h * tile_bytes));
+    }
+  }
+}
+
+template <bool kTransposed>
+void LoadBlocks(DType codec, const std::byte* tiles, int64_t heads, int64_t width, int64_t row,
+                float* values) {
+  const int64_t tile_bytes = StateTileBytes(codec, width);
+  for (int64_t h = 0; h < heads; ++h) {
+    for (int64_t b = 0; b < width / kBlock; ++b) {
+      // BlockPlace serves reading and writing; nothing is written here.
+      auto* tile = const_cast<std::byte*>(tiles + h * tile_bytes);
+      const BlockCodes block =
+          LoadBlock(codec, BlockPlace(codec, kTransposed, width, b, row, tile));
+      for (int64_t i = 0; i < kBlock; ++i) {
+        values[h * width + b * kBlock + i] =
+            block.Scale() * static_cast<float>(block.codes[static_cast<size_t>(i)]);
+      }
+    }
+  }
+}
+
 template <bool kTransposed>
 void StoreAny(DType codec, const float* values, int64_t heads, int64_t width, int64_t row,
               std::byte* tiles) {
@@ -79,6 +192,9 @@ void StoreAny(DType codec, const float* values, int64_t heads, int64_t width, in
       return Store<F16, kTransposed>(values, heads, width, row, tiles);
     case DType::kBF16:
       return Store<BF16, kTransposed>(values, heads, width, row, tiles);
+    case DType::kQ8_0:
+    case DType::kQ4_0:
+      return StoreBlocks<kTransposed>(codec, values, heads, width, row, tiles);
     default:
       CAIRN_CHECK(IsStateCodec(codec));
   }
@@ -94,6 +210,9 @@ void LoadAny(DType codec, const std::byte* tiles, int64_t heads, int64_t width, 
       return Load<F16, kTransposed>(tiles, heads, width, row, values);
     case DType::kBF16:
       return Load<BF16, kTransposed>(tiles, heads, width, row, values);
+    case DType::kQ8_0:
+    case DType::kQ4_0:
+      return LoadBlocks<kTransposed>(codec, tiles, heads, width, row, values);
     default:
       CAIRN_CHECK(IsStateCodec(codec));
   }
@@ -102,7 +221,12 @@ void LoadAny(DType codec, const std::byte* tiles, int64_t heads, int64_t width, 
 }  // namespace
 
 bool IsStateCodec(DType codec) {
-  return codec == DType::kF32 || codec == DType::kF16 || codec == DType::kBF16;
+  return codec == DType::kF32 || codec == DType::kF16 || codec == DType::kBF16 ||
+         codec == DType::kQ8_0 || codec == DType::kQ4_0;
+}
+
+int64_t StateTileBytes(DType codec, int64_t width) {
+  return kTileRows * BytesOf(codec, ElementCount(width)).value();
 }
 
 void StoreRow(DType codec, const float* values, int64_t heads, int64_t width, int64_t row,

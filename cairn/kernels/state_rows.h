@@ -2,7 +2,9 @@
 //
 // Tiles are one head's rows of one block: kTileRows rows of `width` elements, row-major
 // [row][width] or transposed [width][row]. f16 saturates at its largest finite value, so that a
-// stored number is finite whenever the computed one was. Thread-safe.
+// stored number is finite whenever the computed one was. The block codecs q8_0 and q4_0 quantize 32
+// channels of a row together, as GGUF does; how their tiles lie is told in attention_quantized.h.
+// Thread-safe.
 #ifndef CAIRN_KERNELS_STATE_ROWS_H_
 #define CAIRN_KERNELS_STATE_ROWS_H_
 
@@ -18,6 +20,9 @@ inline constexpr int kTileRows = 16;
 
 // True for the codecs that rows can be stored in and attention can read.
 bool IsStateCodec(DType codec);
+
+// Bytes of one tile. REQUIRES: the codec's block divides width.
+int64_t StateTileBytes(DType codec, int64_t width);
 
 // Stores one row of `heads` heads x `width` floats as row `row` of `heads` consecutive tiles.
 void StoreRow(DType codec, const float* values, int64_t heads, int64_t width, int64_t row,
