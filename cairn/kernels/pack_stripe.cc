@@ -64,8 +64,6 @@ void StoreBits(const uint8_t* codes, int shift, int lane, uint8_t* plane) {
 
 void StoreCodes(int code_bits, const uint8_t* codes, int lane, uint8_t* plane) {
   switch (code_bits) {
-    case 8:
-      return StoreWords(codes, 8, lane, plane);
     case 6:
       StorePairs(codes, 4, lane, StoreNibbles(codes, lane, plane));
       return;
@@ -106,25 +104,76 @@ void StoreScales(const BlockScheme& scheme, const QuantizedBlock& block, int lan
   }
 }
 
-// `rows` starts at the chunk's first block.
-void PackChunk(DType dtype, const StripeSource& source, const std::byte* rows, int64_t columns,
+// Byte b of the result gets bit 4 * j + b of `bits` as its bit j.
+uint32_t GatherBits(uint32_t bits) {
+  uint32_t bytes = 0;
+  for (int b = 0; b < 4; ++b) {
+    uint32_t byte = (bits >> b) & 0x11111111;
+    byte = (byte | byte >> 3) & 0x03030303;
+    byte = (byte | byte >> 6) & 0x000F000F;
+    byte = (byte | byte >> 12) & 0xFF;
+    bytes |= byte << (8 * b);
+  }
+  return bytes;
+}
+
+// A block of 32 elements is kept nearly as a stripe keeps it: its words only have to be spread.
+void PackSmallBlock(DType dtype, const uint8_t* in, int lane, uint8_t* codes, uint8_t* scales) {
+  const SmallBlockLayout layout = *SmallBlockLayoutOf(dtype);
+  if (dtype == DType::kQ8_0) {
+    for (int i = 0; i < 8; ++i) {
+      uint32_t word;
+      std::memcpy(&word, in + layout.codes + 4 * i, 4);
+      word ^= 0x80808080;
+      std::memcpy(codes + i * kVectorBytes + 4 * lane, &word, 4);
+    }
+  } else {
+    StoreWords(in + layout.codes, 4, lane, codes);
+  }
+  if (layout.fifth_bits >= 0) {
+    uint32_t bits;
+    std::memcpy(&bits, in + layout.fifth_bits, 4);
+    bits = GatherBits(bits);
+    std::memcpy(codes + 4 * kVectorBytes + 4 * lane, &bits, 4);
+  }
+  std::memcpy(scales + 2 * lane, in, 2);
+  if (layout.minimum >= 0) {
+    std::memcpy(scales + 2 * kStripe + 2 * lane, in + layout.minimum, 2);
+  }
+}
+
+void PackBlock(DType dtype, const BlockScheme& scheme, const std::byte* in, int lane,
+               uint8_t* codes, uint8_t* scales) {
+  QuantizedBlock block;
+  UnpackBlock(dtype, in, block);
+  for (int i = 0; i < scheme.elements / kCodeColumns; ++i) {
+    StoreCodes(scheme.code_bits, block.codes.data() + i * kCodeColumns, lane,
+               codes + i * CodeBytes(scheme));
+  }
+  StoreScales(scheme, block, lane, scales);
+}
+
+// Columns [first, first + columns) of all rows.
+void PackChunk(DType dtype, const StripeSource& source, int64_t first, int64_t columns,
                uint8_t* chunk) {
   const BlockScheme scheme = *BlockSchemeOf(dtype);
+  const bool small = SmallBlockLayoutOf(dtype).has_value();
+  const int64_t block_bytes = InfoOf(dtype).block_bytes;
   const int64_t blocks = columns / scheme.elements;
   const int64_t block_codes = scheme.elements / kCodeColumns * CodeBytes(scheme);
+  const std::byte* rows = source.rows + first / scheme.elements * block_bytes;
   uint8_t* scales = chunk + blocks * block_codes;
-  QuantizedBlock block;
   for (int64_t b = 0; b < blocks; ++b) {
-    uint8_t* codes = chunk + b * block_codes;
     for (int lane = 0; lane < source.lanes; ++lane) {
-      const std::byte* row = rows + lane * source.row_bytes;
-      UnpackBlock(dtype, row + b * InfoOf(dtype).block_bytes, block);
-      for (int i = 0; i < scheme.elements / kCodeColumns; ++i) {
-        StoreCodes(scheme.code_bits, block.codes.data() + i * kCodeColumns, lane,
-                   codes + i * CodeBytes(scheme));
+      const std::byte* in = rows + lane * source.row_bytes + b * block_bytes;
+      if (small) {
+        PackSmallBlock(dtype, reinterpret_cast<const uint8_t*>(in), lane, chunk, scales);
+      } else {
+        PackBlock(dtype, scheme, in, lane, chunk, scales);
       }
-      StoreScales(scheme, block, lane, scales + b * ScaleBytes(scheme));
     }
+    chunk += block_codes;
+    scales += ScaleBytes(scheme);
   }
 }
 
@@ -133,8 +182,7 @@ void PackBlocks(DType dtype, const StripeSource& source, std::byte* stripe) {
   auto* out = reinterpret_cast<uint8_t*>(stripe);
   for (int64_t first = 0; first < source.columns; first += kChunkColumns) {
     const int64_t columns = std::min<int64_t>(kChunkColumns, source.columns - first);
-    const std::byte* rows = source.rows + BytesOf(dtype, ElementCount(first)).value();
-    PackChunk(dtype, source, rows, columns, out + StripeBytes(scheme, first));
+    PackChunk(dtype, source, first, columns, out + StripeBytes(scheme, first));
   }
 }
 

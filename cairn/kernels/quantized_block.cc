@@ -38,33 +38,16 @@ void AddFifthBits(uint32_t bits, uint8_t* codes) {
   }
 }
 
-void UnpackQ8_0(const uint8_t* in, QuantizedBlock& block) {
+void UnpackSmall(DType dtype, const uint8_t* in, QuantizedBlock& block) {
+  const SmallBlockLayout layout = *SmallBlockLayoutOf(dtype);
   block.scale = Load16(in);
-  for (int i = 0; i < 32; ++i) block.codes[i] = in[2 + i] ^ 0x80;
-}
-
-void UnpackQ4_0(const uint8_t* in, QuantizedBlock& block) {
-  block.scale = Load16(in);
-  UnpackNibbles(in + 2, block.codes.data());
-}
-
-void UnpackQ4_1(const uint8_t* in, QuantizedBlock& block) {
-  block.scale = Load16(in);
-  block.minimum = Load16(in + 2);
-  UnpackNibbles(in + 4, block.codes.data());
-}
-
-void UnpackQ5_0(const uint8_t* in, QuantizedBlock& block) {
-  block.scale = Load16(in);
-  UnpackNibbles(in + 6, block.codes.data());
-  AddFifthBits(Load32(in + 2), block.codes.data());
-}
-
-void UnpackQ5_1(const uint8_t* in, QuantizedBlock& block) {
-  block.scale = Load16(in);
-  block.minimum = Load16(in + 2);
-  UnpackNibbles(in + 8, block.codes.data());
-  AddFifthBits(Load32(in + 4), block.codes.data());
+  if (layout.minimum >= 0) block.minimum = Load16(in + layout.minimum);
+  if (dtype == DType::kQ8_0) {
+    for (int i = 0; i < 32; ++i) block.codes[i] = in[layout.codes + i] ^ 0x80;
+    return;
+  }
+  UnpackNibbles(in + layout.codes, block.codes.data());
+  if (layout.fifth_bits >= 0) AddFifthBits(Load32(in + layout.fifth_bits), block.codes.data());
 }
 
 // 32 bytes hold 128 codes of two bits: element 32 j + i in bits 2 j and 2 j + 1 of byte i.
@@ -168,16 +151,12 @@ void UnpackBlock(DType dtype, const std::byte* source, QuantizedBlock& block) {
   const auto* in = reinterpret_cast<const uint8_t*>(source);
   switch (dtype) {
     case DType::kQ8_0:
-      return UnpackQ8_0(in, block);
     case DType::kQ4_0:
-    case DType::kIQ4_NL:
-      return UnpackQ4_0(in, block);
     case DType::kQ4_1:
-      return UnpackQ4_1(in, block);
     case DType::kQ5_0:
-      return UnpackQ5_0(in, block);
     case DType::kQ5_1:
-      return UnpackQ5_1(in, block);
+    case DType::kIQ4_NL:
+      return UnpackSmall(dtype, in, block);
     case DType::kQ2_K:
       return UnpackQ2_K(in, block);
     case DType::kQ3_K:

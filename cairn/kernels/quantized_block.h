@@ -59,6 +59,33 @@ constexpr std::optional<BlockScheme> BlockSchemeOf(DType dtype) {
   }
 }
 
+// Byte offsets inside a block of 32 elements; its scale comes first. -1: the format has no such
+// part.
+struct SmallBlockLayout {
+  int minimum;
+  int fifth_bits;  // 32 bits, bit i of element i
+  // 16 bytes of nibbles, element i low and element i + 16 high in byte i; or 32 signed bytes.
+  int codes;
+};
+
+// Nothing for formats with larger blocks or none.
+constexpr std::optional<SmallBlockLayout> SmallBlockLayoutOf(DType dtype) {
+  switch (dtype) {
+    case DType::kQ8_0:
+    case DType::kQ4_0:
+    case DType::kIQ4_NL:
+      return SmallBlockLayout{-1, -1, 2};
+    case DType::kQ4_1:
+      return SmallBlockLayout{2, -1, 4};
+    case DType::kQ5_0:
+      return SmallBlockLayout{-1, 2, 6};
+    case DType::kQ5_1:
+      return SmallBlockLayout{2, 4, 8};
+    default:
+      return std::nullopt;
+  }
+}
+
 // IQ4_NL: what its 16 codes stand for.
 inline constexpr std::array<int8_t, 16> kNonlinearValues = {
     -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
