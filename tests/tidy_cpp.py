@@ -23,10 +23,14 @@ _SIGNATURE_END = re.compile(
 _NAME = re.compile(r"([~\w:]+|operator\S+)\s*\(")
 
 
+def _spaces(match):
+    return re.sub(r"[^\n]", " ", match.group(0))
+
+
 def _blank(match):
     """The match's text with everything but line ends (and a literal's quotes) turned into spaces."""
     text = match.group(0)
-    blank = re.sub(r"[^\n]", " ", text)
+    blank = _spaces(match)
     return '"' + blank[1:-1] + '"' if text[-1] == '"' and len(text) >= 2 else blank
 
 
@@ -49,7 +53,7 @@ def _is_function(header):
 
 def functions(text):
     """The outermost functions of a file, tests included; lambdas belong to the function around them."""
-    code = _DIRECTIVE.sub(_blank, code_only(text))
+    code = _DIRECTIVE.sub(_spaces, code_only(text))
     found = []
     open_braces = []  # kind, and for a function its header and where that begins
     declaration_start = 0

@@ -223,6 +223,10 @@ class TreeTest(unittest.TestCase):
 
 
 class FunctionsTest(unittest.TestCase):
+    def test_an_include_in_front_hides_nothing(self):
+        text = '#include "cairn/a/b.h"\n\nnamespace a {\nvoid F() {\n}\n}\n'
+        self.assertEqual([function.name for function in tidy_cpp.functions(text)], ["F"])
+
     def test_functions_are_found_and_other_braces_are_not(self):
         text = """
 namespace a {

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "cairn/text/utf8.h"
+
 namespace cairn {
 namespace {
 
@@ -198,8 +200,8 @@ Result<const PreTokenizer*> FindPreTokenizer(std::string_view name) {
   if (found != std::end(kPreTokenizers)) return &*found;
   std::vector<std::string_view> known;
   for (const PreTokenizer& row : kPreTokenizers) known.push_back(row.name);
-  return Fail(ErrorCode::kUnsupported, "unknown pre-tokenizer \"{}\"; known are {}", name,
-              fmt::join(known, ", "));
+  return Fail(ErrorCode::kUnsupported, "unknown pre-tokenizer \"{}\"; known are {}",
+              ForMessage(name), fmt::join(known, ", "));
 }
 
 std::string SettingsJson(const PreTokenizer& pre_tokenizer) {

@@ -5,6 +5,7 @@
 #include "cairn/text/gguf_encoders.h"
 #include "cairn/text/pre_tokenizers.h"
 #include "cairn/text/tokenizer.h"
+#include "cairn/text/utf8.h"
 
 namespace cairn {
 namespace {
@@ -114,7 +115,7 @@ Result<Tokenizer> Tokenizer::FromGguf(const GgufVocabulary& vocabulary) {
   if (vocabulary.model != "gpt2" && vocabulary.model != "gemma4") {
     return Fail(ErrorCode::kUnsupported,
                 "{}: tokenizer.ggml.model is \"{}\"; known are gpt2, llama and gemma4",
-                vocabulary.where, vocabulary.model);
+                vocabulary.where, ForMessage(vocabulary.model));
   }
   const auto pre = FindPreTokenizer(vocabulary.model == "gemma4" ? "gemma4" : vocabulary.pre);
   if (!pre) {

@@ -73,6 +73,17 @@ size_t FindInvalidUtf8(std::string_view text) {
   return std::string_view::npos;
 }
 
+std::string ForMessage(std::string_view text) {
+  constexpr size_t kLongest = 60;
+  Utf8Stream stream;
+  std::string result = stream.Push(text.substr(0, kLongest));
+  for (char& c : result) {
+    const auto byte = static_cast<uint8_t>(c);
+    if (byte < 0x20 || byte == 0x7F) c = '?';
+  }
+  return text.size() > kLongest ? result + "..." : result + stream.Flush();
+}
+
 std::string Utf8Stream::Push(std::string_view bytes) {
   pending_.append(bytes);
   std::string text;

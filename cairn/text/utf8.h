@@ -14,6 +14,9 @@ namespace cairn {
 // Offset of the first byte that isn't part of valid UTF-8; npos if all is valid.
 size_t FindInvalidUtf8(std::string_view text);
 
+// Text of a file for a message: shortened, and without line breaks or other control characters.
+std::string ForMessage(std::string_view text);
+
 // Passes on complete characters only. The texts of all calls together are valid UTF-8.
 class Utf8Stream {
  public:

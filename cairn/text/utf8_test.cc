@@ -57,6 +57,13 @@ TEST_CASE("every way to cut bytes in two gives the same text, and only whole cha
   }
 }
 
+TEST_CASE("text of a file is one short line of UTF-8 in a message") {
+  CHECK(ForMessage("abc") == "abc");
+  CHECK(ForMessage("a\nb\x7F\xFF") == "a?b?�");
+  const std::string shortened = ForMessage(std::string(59, 'x') + "éé");
+  CHECK(shortened == std::string(59, 'x') + "...");
+}
+
 TEST_CASE("a stream can be used again after its end") {
   Utf8Stream stream;
   CHECK(stream.Push("\xE2\x82").empty());
