@@ -12,8 +12,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string TextOf(const Tokenizer& tokenizer, std::optional<TokenId> id) {
-  return id ? std::string(tokenizer.TokenText(*id)) : std::string();
+std::string_view TextOf(const Tokenizer& tokenizer, std::optional<TokenId> id) {
+  return id ? tokenizer.TokenText(*id) : std::string_view();
 }
 
 // Token texts of a GGUF file may be anything; in JSON they must be UTF-8.
@@ -45,8 +45,8 @@ Result<ChatTemplate> ChatTemplate::FromTokenizer(const Tokenizer& tokenizer,
                TextOf(tokenizer, tokenizer.eos()));
 }
 
-Result<ChatTemplate> ChatTemplate::Parse(std::string_view source, std::string bos,
-                                         std::string eos) {
+Result<ChatTemplate> ChatTemplate::Parse(std::string_view source, std::string_view bos,
+                                         std::string_view eos) {
   auto parsed = RustTemplate::Parse(source);
   if (!parsed) {
     return Fail(parsed.error().code, "the chat template is wrong: {}", parsed.error().message);

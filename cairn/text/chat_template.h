@@ -37,7 +37,8 @@ class ChatTemplate {
   static Result<ChatTemplate> FromTokenizer(const Tokenizer& tokenizer,
                                             std::string_view name = "default");
   // `bos` and `eos` are the texts that the template knows as bos_token and eos_token.
-  static Result<ChatTemplate> Parse(std::string_view source, std::string bos, std::string eos);
+  static Result<ChatTemplate> Parse(std::string_view source, std::string_view bos,
+                                    std::string_view eos);
 
   Result<std::string> Render(std::span<const ChatMessage> messages,
                              const RenderOptions& options = {}) const;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+// NOLINTBEGIN(readability-identifier-naming): the names are Rust's.
 extern "C" {
 
 struct CairnTextTokenizer;
@@ -64,5 +65,6 @@ void cairn_text_template_free(CairnTextTemplate* chat_template);
 void cairn_text_buffer_free(CairnTextBuffer buffer);
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming)
 
 #endif  // CAIRN_TEXT_FFI_H_

@@ -138,14 +138,14 @@ void PieceMerger::AppendSymbol(std::string_view symbol, std::vector<TokenId>& id
     ids.push_back(piece->id);
     return;
   }
-  const bool has_bytes = std::all_of(symbol.begin(), symbol.end(), [this](char byte) {
-    return byte_tokens_[static_cast<uint8_t>(byte)].has_value();
-  });
-  if (has_bytes) {
-    for (char byte : symbol) ids.push_back(*byte_tokens_[static_cast<uint8_t>(byte)]);
-  } else if (unknown_) {
-    ids.push_back(*unknown_);
+  const size_t before = ids.size();
+  for (char byte : symbol) {
+    const std::optional<TokenId>& id = byte_tokens_[static_cast<uint8_t>(byte)];
+    if (id) ids.push_back(*id);
   }
+  if (ids.size() - before == symbol.size()) return;
+  ids.resize(before);  // not all of its bytes have tokens
+  if (unknown_) ids.push_back(*unknown_);
 }
 
 }  // namespace cairn

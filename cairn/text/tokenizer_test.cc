@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "cairn/base/temp_folder_for_tests.h"
 #include "cairn/text/vocabularies_for_tests.h"
 
@@ -100,6 +103,25 @@ TEST_CASE("a rendered chat gets BOS once, and no EOS") {
   CHECK(with->size() == 2);
   made->add_bos = false;
   CHECK(Tokenizer::FromGguf(*made)->EncodeChat("hello")->size() == 1);
+}
+
+TEST_CASE("several threads may use one tokenizer") {
+  VocabularyForTests made;
+  FillMerges(made);
+  const auto tokenizer = Tokenizer::FromGguf(*made);
+  const auto expected = tokenizer->Encode("hello world <tool> hello");
+  std::atomic<int> equal = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        for (int round = 0; round < 100; ++round) {
+          equal += *tokenizer->Encode("hello world <tool> hello") == *expected;
+        }
+      });
+    }
+  }
+  CHECK(equal == 400);
 }
 
 TEST_CASE("the ends of an answer are EOS, what the file names, and what is known") {
