@@ -15,6 +15,7 @@ std::vector<int32_t> Encode(const PieceMerger& merger, std::string_view text) {
   std::vector<TokenId> ids;
   merger.Encode(text, ids);
   std::vector<int32_t> values;
+  values.reserve(ids.size());
   for (TokenId id : ids) values.push_back(id.value());
   return values;
 }
@@ -43,6 +44,7 @@ std::vector<int32_t> EncodeSlowly(const std::vector<Piece>& pieces, const std::s
     symbols.erase(symbols.begin() + static_cast<ptrdiff_t>(best) + 1);
   }
   std::vector<int32_t> ids;
+  ids.reserve(symbols.size());
   for (const std::string& symbol : symbols) ids.push_back(find(symbol)->id.value());
   return ids;
 }

@@ -113,6 +113,7 @@ TEST_CASE("several threads may use one tokenizer") {
   std::atomic<int> equal = 0;
   {
     std::vector<std::jthread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&] {
         for (int round = 0; round < 100; ++round) {
