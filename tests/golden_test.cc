@@ -76,6 +76,26 @@ TEST_CASE("chunk size, threads and forks change no bit of logits or state") {
   }
 }
 
+TEST_CASE("quantized values are close to exact ones, and no split changes a bit of them") {
+  const Golden golden = ReadGolden("gemma");  // its heads are as wide as a block
+  for (const auto& [codec, tolerance] : {std::pair{DType::kQ8_0, 0.1}, {DType::kQ4_0, 2.0}}) {
+    LoadedModel loaded(GoldenFolder("gemma"), {DType::kF16, codec}, 2);
+    const SequenceId whole = *loaded.store().Create();
+    const std::vector<float> expected = loaded.Feed(whole, golden.prompt, 512);
+    const double difference = LargestDifference(expected, golden.logits);
+    CHECK(difference > golden.logit_tolerance);
+    CHECK(difference < tolerance);
+    for (const int64_t chunk : {1, 7}) {
+      const SequenceId id = *loaded.store().Create();
+      CHECK(SameBits(loaded.Feed(id, golden.prompt, chunk), expected));
+      CHECK(loaded.StateOf(id) == loaded.StateOf(whole));
+    }
+    Audit(loaded.store());
+    CHECK(loaded.store().LiveBytes() ==
+          loaded.model().layout().AllocatedBytes(TokenCount(std::ssize(golden.prompt))) * 3);
+  }
+}
+
 TEST_CASE("several sequences in one batch compute what each computes alone") {
   for (const std::string& name : GoldenNames()) {
     CAPTURE(name);
