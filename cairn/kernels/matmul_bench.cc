@@ -11,6 +11,7 @@
 #include "cairn/kernels/dequantize.h"
 #include "cairn/kernels/matmul.h"
 #include "cairn/kernels/matmul_test_weights.h"
+#include "cairn/kernels/pack_arena.h"
 
 namespace cairn {
 namespace {
@@ -33,9 +34,10 @@ void RunProduct(benchmark::State& state, DType dtype, ActivationPrecision precis
   const int64_t tokens = state.range(2);
   ThreadPool pool(1);
   const auto source = RandomWeights(dtype, rows, columns, 1);
+  PackArena arena;
   std::vector<PackedMatrix> copies;
   do {
-    copies.push_back(PackedMatrix::Pack(dtype, source, rows, columns, pool));
+    copies.push_back(PackedMatrix::Pack(dtype, source, rows, columns, pool, &arena));
   } while (copies.back().bytes() * static_cast<int64_t>(copies.size() + 1) < working_set_bytes);
   const auto x = RandomFloats(tokens * columns, 2);
   std::vector<float> y(static_cast<size_t>(tokens * rows));

@@ -1,6 +1,7 @@
 #include "cairn/kernels/matmul.h"
 
 #include <doctest/doctest.h>
+#include <malloc.h>
 
 #include <cmath>
 #include <cstring>

@@ -5,6 +5,7 @@
 #include "cairn/base/check.h"
 #include "cairn/base/thread_pool.h"
 #include "cairn/kernels/dequantize.h"
+#include "cairn/kernels/pack_arena.h"
 #include "cairn/kernels/pack_stripe.h"
 
 namespace cairn {
@@ -23,7 +24,7 @@ int64_t PaddedStripeBytes(DType dtype, int64_t columns) {
 }  // namespace
 
 PackedMatrix PackedMatrix::Pack(DType dtype, std::span<const std::byte> source, int64_t rows,
-                                int64_t columns, ThreadPool& pool) {
+                                int64_t columns, ThreadPool& pool, PackArena* arena) {
   CAIRN_CHECK(IsWeightFormat(dtype) && rows > 0 && columns > 0);
   const int64_t row_bytes = BytesOf(dtype, ElementCount(columns)).value();
   CAIRN_CHECK(static_cast<int64_t>(source.size()) / rows >= row_bytes);
@@ -32,8 +33,13 @@ PackedMatrix PackedMatrix::Pack(DType dtype, std::span<const std::byte> source, 
   matrix.columns_ = columns;
   matrix.dtype_ = dtype;
   matrix.stripe_bytes_ = PaddedStripeBytes(dtype, columns);
-  matrix.data_ = AlignedBuffer(static_cast<size_t>(matrix.stripes() * matrix.stripe_bytes_));
-  matrix.data_.PreferHugePages();
+  if (arena == nullptr) {
+    matrix.own_ = AlignedBuffer(static_cast<size_t>(matrix.bytes()));
+    matrix.own_.PreferHugePages();
+    matrix.data_ = matrix.own_.data();
+  } else {
+    matrix.data_ = arena->Allocate(matrix.bytes());
+  }
   auto pack = [&](int64_t unit, int /*thread*/) {
     const int64_t end = std::min((unit + 1) * kStripesPerUnit, matrix.stripes());
     for (int64_t stripe = unit * kStripesPerUnit; stripe < end; ++stripe) {
@@ -44,7 +50,7 @@ PackedMatrix PackedMatrix::Pack(DType dtype, std::span<const std::byte> source, 
                   .row_bytes = row_bytes,
                   .lanes = lanes,
                   .columns = columns},
-                 matrix.data_.data() + stripe * matrix.stripe_bytes_, matrix.stripe_bytes_);
+                 matrix.data_ + stripe * matrix.stripe_bytes_, matrix.stripe_bytes_);
     }
   };
   pool.ParallelFor((matrix.stripes() + kStripesPerUnit - 1) / kStripesPerUnit, pack);

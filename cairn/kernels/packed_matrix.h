@@ -30,6 +30,7 @@
 
 namespace cairn {
 
+class PackArena;
 class ThreadPool;
 
 // Output features to a stripe.
@@ -63,9 +64,9 @@ class PackedMatrix {
   PackedMatrix() = default;
   // `source` holds rows x columns elements of `dtype`, row after row.
   // REQUIRES: IsWeightFormat(dtype), its block divides columns, source.size() fits, rows > 0,
-  // columns > 0.
+  // columns > 0. With an arena the matrix lies there and must not outlive it.
   static PackedMatrix Pack(DType dtype, std::span<const std::byte> source, int64_t rows,
-                           int64_t columns, ThreadPool& pool);
+                           int64_t columns, ThreadPool& pool, PackArena* arena = nullptr);
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
@@ -73,13 +74,14 @@ class PackedMatrix {
   DType dtype() const { return dtype_; }
   // Products quantize x, too.
   bool IsInteger() const { return BlockSchemeOf(dtype_).has_value(); }
-  const std::byte* Stripe(int64_t stripe) const { return data_.data() + stripe * stripe_bytes_; }
+  const std::byte* Stripe(int64_t stripe) const { return data_ + stripe * stripe_bytes_; }
   int64_t stripes() const { return (rows_ + kStripe - 1) / kStripe; }
   int64_t stripe_bytes() const { return stripe_bytes_; }
-  int64_t bytes() const { return static_cast<int64_t>(data_.size()); }
+  int64_t bytes() const { return stripes() * stripe_bytes_; }
 
  private:
-  AlignedBuffer data_;
+  AlignedBuffer own_;  // empty with an arena
+  std::byte* data_ = nullptr;
   int64_t rows_ = 0;
   int64_t columns_ = 0;
   int64_t stripe_bytes_ = 0;
