@@ -53,7 +53,11 @@ endfunction()
 # cairn_test(NAME SOURCES file... [LIBRARIES lib...]): a doctest program, run from the project's root.
 function(cairn_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES} ${CMAKE_SOURCE_DIR}/cairn/base/test_main.cc)
+  if(NOT TARGET cairn_test_main)  # doctest's own code is the dearest part of a small test: once
+    add_library(cairn_test_main OBJECT ${CMAKE_SOURCE_DIR}/cairn/base/test_main.cc)
+    target_link_libraries(cairn_test_main PRIVATE cairn_flags doctest::doctest)
+  endif()
+  add_executable(${name} ${ARG_SOURCES} $<TARGET_OBJECTS:cairn_test_main>)
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} cairn_base cairn_flags doctest::doctest)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 endfunction()
