@@ -207,6 +207,29 @@ TEST_CASE("values that are no numbers reach their own token only") {
   }
 }
 
+TEST_CASE("a second product of the same or a smaller size allocates nothing") {
+  ThreadPool pool(2);
+  const Weights weights(DType::kQ4_K, 64, 256);
+  const PackedMatrix matrix = weights.Pack(pool);
+  const auto x = RandomFloats(40 * 256, 9);
+  std::vector<float> y(40 * 64);
+  Activations activations;
+  const auto multiply = [&](int64_t tokens) {
+    activations.Set(x.data(), tokens, 256, 256);
+    for (const auto precision : kPrecisions) {
+      const MatMulTask task = {
+          .matrix = &matrix, .out = y.data(), .stride = 64, .precision = precision};
+      MatMul(activations, std::span(&task, 1), pool);
+    }
+  };
+  multiply(40);
+  const auto before = mallinfo2();
+  for (const int64_t tokens : {40, 1, 17, 8}) multiply(tokens);
+  const auto after = mallinfo2();
+  CHECK_EQ(before.uordblks, after.uordblks);
+  CHECK_EQ(before.hblks, after.hblks);
+}
+
 TEST_CASE(
     "a matrix of another width, or a format that isn't one of weights, is a broken invariant") {
   ThreadPool pool(1);
