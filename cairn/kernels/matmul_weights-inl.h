@@ -54,6 +54,9 @@ struct GroupShape {
 
 template <class Shape>
 struct GroupWeights {
+  // An implicit constructor would be compiled without this target's instructions.
+  HWY_ATTR GroupWeights() {}
+
   CodeVector codes[kSteps];
   StripeVector scales[Shape::kHalves];
   StripeVector minimums[Shape::kHalves];
