@@ -32,9 +32,10 @@ enum class DType : uint8_t {
   kI64,
   kI8,
   kU8,
+  kF8E4M3,
 };
 
-inline constexpr int kDTypeCount = static_cast<int>(DType::kU8) + 1;
+inline constexpr int kDTypeCount = static_cast<int>(DType::kF8E4M3) + 1;
 
 struct DTypeInfo {
   std::string_view name;  // lower case: "f32", "q4_k"
