@@ -148,13 +148,18 @@ std::vector<Test> TestsOf(const BenchArgs& args) {
   return tests;
 }
 
+// A description that is enough to run a model is enough to count it.
+int64_t ParametersOf(const Model& model) {
+  return ParameterCount(model.spec()).value_or(ElementCount(0)).value();
+}
+
 nlohmann::json JsonOf(const BenchArgs& args, const Model& model, const Measured& measured) {
   const std::vector<double> rates = measured.TokensPerSecond();
   std::vector<double> ns(measured.samples_ns.begin(), measured.samples_ns.end());
   return {{"model_filename", args.model.model},
           {"model_type", model.spec().family},
           {"model_size", model.weight_bytes().value()},
-          {"model_n_params", ParameterCount(model.spec()).value()},
+          {"model_n_params", ParametersOf(model)},
           {"n_batch", args.model.batch},
           {"n_ubatch", args.model.batch},
           {"n_threads", measured.threads},
@@ -176,9 +181,8 @@ void PrintMarkdownRow(const BenchArgs& args, const Model& model, const Measured&
   const std::vector<double> rates = measured.TokensPerSecond();
   fmt::print("| {} | {:.2f} MiB | {:.2f} M | CPU | {} | {} | {} | {} | {:.2f} ± {:.2f} |\n",
              model.spec().family, static_cast<double>(model.weight_bytes().value()) / (1 << 20),
-             static_cast<double>(ParameterCount(model.spec()).value()) / 1e6, measured.threads,
-             args.model.key_type, args.model.value_type, measured.test.Name(), MeanOf(rates),
-             DeviationOf(rates));
+             static_cast<double>(ParametersOf(model)) / 1e6, measured.threads, args.model.key_type,
+             args.model.value_type, measured.test.Name(), MeanOf(rates), DeviationOf(rates));
   std::fflush(stdout);
 }
 

@@ -6,6 +6,7 @@
 
 #include "cairn/base/env.h"
 #include "cairn/kernels/state_rows.h"
+#include "cairn/models/runnable.h"
 #include "cairn/weights/describe_model.h"
 #include "tools/terminal.h"
 
@@ -56,6 +57,7 @@ Result<DescribedFile> DescribeFile(const ModelArgs& args) {
   DescribedFile described;
   CAIRN_ASSIGN(described.file, OpenWeightFile(args.model));
   CAIRN_ASSIGN(described.spec, DescribeModel(*described.file, args.model));
+  CAIRN_TRY(CheckRunnable(described.spec));
   return described;
 }
 

@@ -1,8 +1,10 @@
 #include <utility>
 
+#include "cairn/kernels/state_rows.h"
 #include "cairn/models/decoder.h"
 #include "cairn/models/decoder_weights.h"
 #include "cairn/models/model.h"
+#include "cairn/models/runnable.h"
 #include "cairn/weights/describe_model.h"
 #include "cairn/weights/weight_file.h"
 
@@ -17,6 +19,12 @@ Result<std::unique_ptr<Model>> LoadModel(const std::string& path, const ModelOpt
 
 Result<std::unique_ptr<Model>> LoadModel(std::unique_ptr<WeightFile> file, ModelSpec spec,
                                          const ModelOptions& options, ThreadPool& pool) {
+  CAIRN_TRY(CheckRunnable(spec));
+  for (const DType codec : {options.codecs.keys, options.codecs.values}) {
+    if (IsStateCodec(codec)) continue;
+    return Fail(ErrorCode::kUnsupported, "state can't be kept as {} yet, only as f32, f16 or bf16",
+                InfoOf(codec).name);
+  }
   CAIRN_ASSIGN(StateLayout layout, StateLayout::Make(StateSpecOf(spec, options.codecs)));
   CAIRN_ASSIGN(DecoderWeights weights, LoadDecoderWeights(std::move(file), spec, pool));
   return std::make_unique<Decoder>(std::move(spec), std::move(layout), std::move(weights), pool);

@@ -5,37 +5,141 @@
 namespace cairn {
 namespace {
 
-// Projections of a model with `hidden` channels.
+// Weights of a layer's two halves in a model with `hidden` channels.
 struct Counter {
   int64_t hidden;
 
-  int64_t operator()(const AttentionSpec& attention) const {
+  // Queries and output, which every attention layer has.
+  int64_t QueryAndOutput(const AttentionSpec& attention) const {
     const int64_t query = attention.heads * attention.key_width;
-    const int64_t key = attention.kv_heads * attention.key_width;
-    const int64_t value = attention.kv_heads * attention.value_width;
-    const int64_t output = attention.heads * attention.value_width;
-    int64_t count = hidden * (query + key + value + output);
-    if (attention.qkv_bias) count += query + key + value;
+    int64_t count = hidden * (query + attention.heads * attention.value_width);
+    if (attention.qkv_bias) count += query;
     if (attention.output_bias) count += hidden;
     if (attention.query_key_norm) count += 2 * attention.key_width;
+    return count + attention.other_parameters;
+  }
+
+  int64_t KeyAndValue(const AttentionSpec& attention) const {
+    const int64_t key = attention.kv_heads * attention.key_width;
+    const int64_t value = attention.value_is_key ? 0 : attention.kv_heads * attention.value_width;
+    int64_t count = (hidden + (attention.qkv_bias ? 1 : 0)) * (key + value);
+    count += attention.conv_kernel * attention.kv_heads * 2;
+    if (attention.index) {
+      count += hidden * attention.index->width * (attention.index->query_heads + 1);
+    }
     return count;
   }
+
+  int64_t operator()(const AttentionSpec& attention) const {
+    return QueryAndOutput(attention) + KeyAndValue(attention);
+  }
+  int64_t operator()(const SharedAttentionSpec& shared) const {
+    return QueryAndOutput(shared.attention) +
+           (shared.projects_keys ? KeyAndValue(shared.attention) : 0);
+  }
+  int64_t operator()(const CrossAttentionSpec& cross) const { return (*this)(cross.attention); }
+
+  int64_t operator()(const LatentAttentionSpec& latent) const {
+    const int64_t query = latent.heads * (latent.key_width + latent.rope_width);
+    int64_t count = latent.query_rank == 0
+                        ? hidden * query
+                        : hidden * latent.query_rank + latent.query_rank * (1 + query);
+    count += hidden * (latent.latent_width + latent.rope_width) + latent.latent_width;
+    count += latent.latent_width * latent.heads * (latent.key_width + latent.value_width);
+    count += latent.heads * latent.value_width * hidden;
+    if (latent.index) {
+      // Queries from the latent, one key with a LayerNorm, a weight for each head.
+      const SparseIndexSpec& index = *latent.index;
+      const int64_t from = latent.query_rank == 0 ? hidden : latent.query_rank;
+      count += from * index.query_heads * index.width + hidden * index.width + 2 * index.width;
+      count += hidden * index.query_heads;
+    }
+    return count + latent.other_parameters;
+  }
+
+  // Its projections aren't described.
+  int64_t operator()(const CompressedAttentionSpec& /*compressed*/) const { return 0; }
+
+  int64_t operator()(const DeltaRuleSpec& delta) const {
+    const int64_t keys = delta.key_heads * delta.key_width;
+    const int64_t values = delta.value_heads * delta.value_width;
+    int64_t count = hidden * (2 * keys + values) + values * hidden;
+    count += (2 * keys + values) * delta.conv_kernel;
+    return count + delta.other_parameters;
+  }
+
+  int64_t operator()(const LinearAttentionSpec& linear) const {
+    const int64_t keys = linear.heads * linear.key_width;
+    const int64_t values = linear.heads * linear.value_width;
+    return hidden * (2 * keys + values) + values * hidden + linear.other_parameters;
+  }
+
+  int64_t operator()(const MambaSpec& mamba) const {
+    int64_t count = hidden * mamba.inner + mamba.ConvChannels() * mamba.conv_kernel;
+    if (mamba.version == 1) {
+      count += hidden * 2 * mamba.inner;
+      count += mamba.inner * (mamba.step_rank + 2 * mamba.state);
+      count += mamba.step_rank * mamba.inner + mamba.inner;
+      count += mamba.inner * mamba.state + mamba.inner;
+    } else {
+      count += hidden * (mamba.inner + mamba.ConvChannels() + mamba.heads);
+      count += 3 * mamba.heads;
+    }
+    return count + mamba.other_parameters;
+  }
+
+  int64_t operator()(const AttentionBesideMambaSpec& both) const {
+    return (*this)(both.attention) + (*this)(both.mamba);
+  }
+
+  // Its low-rank projections aren't described.
+  int64_t operator()(const RwkvSpec& /*rwkv*/) const { return 0; }
+
+  int64_t operator()(const ShortConvSpec& conv) const {
+    int64_t count = hidden * 3 * conv.channels + conv.channels * conv.kernel;
+    count += conv.channels * hidden;
+    return conv.bias ? count + 4 * conv.channels + hidden : count;
+  }
+
+  // Its block-diagonal gates aren't described.
+  int64_t operator()(const RecurrentGateSpec& /*gate*/) const { return 0; }
+
+  int64_t operator()(const NoMixer& none) const { return none.parameters; }
 
   int64_t operator()(const GatedMlpSpec& mlp) const {
     const int64_t count = 3 * hidden * mlp.intermediate;
     return mlp.bias ? count + 2 * mlp.intermediate + hidden : count;
   }
+  int64_t operator()(const MlpSpec& mlp) const {
+    const int64_t count = 2 * hidden * mlp.intermediate;
+    return mlp.bias ? count + mlp.intermediate + hidden : count;
+  }
+
+  int64_t operator()(const MixtureSpec& mixture) const {
+    const int64_t matrices = mixture.gated ? 3 : 2;
+    const int64_t width = mixture.latent == 0 ? hidden : mixture.latent;
+    int64_t expert = matrices * width * mixture.intermediate;
+    if (mixture.expert_bias) expert += (matrices - 1) * mixture.intermediate + width;
+    int64_t count = mixture.experts * (expert + hidden + (mixture.router_bias ? 1 : 0));
+    count += 2 * hidden * mixture.latent;
+    count += matrices * hidden * mixture.shared_intermediate;
+    if (mixture.shared_gate) count += hidden;
+    return count + mixture.other_parameters;
+  }
+  int64_t operator()(const NoFeedForward& /*none*/) const { return 0; }
 };
 
 }  // namespace
 
-ElementCount ParameterCount(const ModelSpec& model) {
+std::optional<ElementCount> ParameterCount(const ModelSpec& model) {
+  if (!model.uncounted.empty()) return std::nullopt;
   const Counter counter{model.hidden};
   const int64_t embedding = model.vocabulary * model.hidden;
-  int64_t count = (model.tied_head ? 1 : 2) * embedding + model.hidden;
+  int64_t count = (model.tied_head ? 1 : 2) * embedding + model.other_parameters;
+  count += model.final_norm_vectors * model.hidden;
   for (const LayerSpec& layer : model.layers) {
     count += std::visit(counter, layer.mixer) + std::visit(counter, layer.feed_forward);
-    count += (layer.branch_output_norms ? 4 : 2) * model.hidden;
+    count += (layer.norm_vectors + (layer.branch_output_norms ? 2 : 0)) * model.hidden;
   }
   return ElementCount(count);
 }

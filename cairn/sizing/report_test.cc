@@ -42,6 +42,11 @@ TEST_CASE("the JSON report carries the sizing's numbers under lasting names") {
   CHECK_EQ(long_one.at("content_elements"), 2 * 64 * (6 * 7 + 4096));
   CHECK_EQ(long_one.at("per_request").at("content_bytes"), 128 * (6 * 7 + 4096));
   CHECK_GE(long_one.at("allocated_bytes"), long_one.at("content_bytes"));
+  // There must be room for the token's own row in each window.
+  CHECK_EQ(long_one.at("kv_bytes"), 2 * 128 * (6 * 8 + 4096));
+  for (const char* key : {"kv_bytes", "state_bytes", "total_bytes"}) {
+    CHECK_EQ(json.at(key), long_one.at(key));
+  }
 
   REQUIRE_EQ(json.at("layers").size(), 2);
   const Json& sliding = json.at("layers").at(0);
@@ -62,6 +67,37 @@ TEST_CASE("the JSON report carries the sizing's numbers under lasting names") {
                        {"bytes_per_row", 64}}));
   CHECK_EQ(json.at("layers").at(1).at("kind"), "full");
   CHECK_EQ(json.at("layers").at(1).at("sizes").at(1).at("content_bytes"), 2 * 128 * 4096);
+}
+
+TEST_CASE("layers that read others are one group that names them, fixed states are listed") {
+  const ModelSpec shared =
+      ModelFromJson(SmallConfig("hunyuan", R"("use_cla": true, "cla_share_factor": 2)"));
+  const Json layers = Json::parse(SizingJson("m", shared, SizeGolden(shared))).at("layers");
+  REQUIRE_EQ(layers.size(), 2);
+  CHECK_EQ(layers.at(0).at("k"), 32);
+  CHECK_EQ(layers.at(0).at("v"), 32);
+  CHECK_EQ(layers.at(1).at("kind"), "reuse");
+  CHECK_EQ(layers.at(1).at("indices"), Json({{1, 1}, {3, 3}}));
+  CHECK_EQ(layers.at(1).at("sources"), Json({0, 2}));
+  CHECK_EQ(layers.at(1).at("k"), 0);
+
+  const ModelSpec rwkv = ModelFromJson(SmallConfig("rwkv7"));
+  const Json json = Json::parse(SizingJson("m", rwkv, SizeGolden(rwkv)));
+  CHECK_EQ(json.at("layers").at(0).at("states"),
+           Json({{"shift", 128, "bf16"}, {"wkv", 1024, "f32"}}));
+  CHECK_EQ(json.at("state_bytes"), 2 * 4 * (1024 * 4 + 128 * 2));
+  CHECK_EQ(json.at("kv_bytes"), 0);
+  CHECK(json.at("parameters").is_null());
+  CHECK_EQ(json.at("parameters_note"), "not all of its weights are described");
+}
+
+TEST_CASE("a line of JSON is the report without line breaks, and an error has one too") {
+  const ModelSpec model = GoldenModel("llama_mha");
+  const std::string line = SizingJsonLine("m", model, SizeGolden(model));
+  CHECK_EQ(line.find('\n'), line.size() - 1);
+  CHECK_EQ(Json::parse(line), Json::parse(SizingJson("m", model, SizeGolden(model))));
+  CHECK_EQ(ErrorJsonLine("m", {ErrorCode::kCorrupt, "not JSON"}),
+           "{\"model\":\"m\",\"error\":\"not JSON\"}\n");
 }
 
 TEST_CASE("weights count where the file tells their size") {

@@ -25,39 +25,58 @@ Status CheckQuestion(const SizingQuestion& question) {
 StateAmount AmountAt(const StateLayout& layout, TokenCount tokens) {
   return {.content_elements = layout.ContentElements(tokens),
           .content_bytes = layout.ContentBytes(tokens),
-          .allocated_bytes = layout.AllocatedBytes(tokens)};
+          .allocated_bytes = layout.AllocatedBytes(tokens),
+          .kv_bytes = layout.SeenRowBytes(tokens),
+          .state_bytes = layout.fixed_content_bytes()};
 }
 
 StateAmount Times(const StateAmount& amount, int64_t factor) {
   return {.content_elements = amount.content_elements * factor,
           .content_bytes = amount.content_bytes * factor,
-          .allocated_bytes = amount.allocated_bytes * factor};
+          .allocated_bytes = amount.allocated_bytes * factor,
+          .kv_bytes = amount.kv_bytes * factor,
+          .state_bytes = amount.state_bytes * factor};
 }
 
 bool Overflows(const StateAmount& amount, int64_t factor) {
   int64_t product = 0;
-  return __builtin_mul_overflow(amount.allocated_bytes.value(), factor, &product) ||
+  const Bytes most = std::max(amount.allocated_bytes, amount.kv_bytes + amount.state_bytes);
+  return __builtin_mul_overflow(most.value(), factor, &product) ||
          __builtin_mul_overflow(amount.content_elements.value(), factor, &product);
+}
+
+const Alias* AliasOf(const LayerState& state) {
+  return state.components.empty() ? nullptr : std::get_if<Alias>(&state.components.front());
 }
 
 // A group's state alone, as if the model had no other layers. A reader of another layer's rows
 // keeps nothing, and by itself is no state that can be laid out.
 StateSpec SpecOfGroup(const LayerGroup& group) {
   StateSpec spec;
-  const bool alias = std::ranges::any_of(group.state.components, [](const Component& component) {
-    return std::holds_alternative<Alias>(component);
-  });
-  if (!alias) spec.layers.assign(group.layers.size(), group.state);
+  if (AliasOf(group.state) == nullptr) spec.layers.assign(group.layers.size(), group.state);
   return spec;
 }
 
-std::vector<LayerGroup> GroupLayers(const StateSpec& spec) {
+// Readers of other layers are one group, whatever layers they read.
+bool Joins(const LayerGroup& group, const std::string& kind, const LayerState& state) {
+  if (group.kind != kind) return false;
+  return group.state == state || (AliasOf(group.state) != nullptr && AliasOf(state) != nullptr);
+}
+
+std::vector<LayerGroup> GroupLayers(const ModelSpec& model, const StateSpec& spec) {
   std::vector<LayerGroup> groups;
   for (size_t i = 0; i < spec.layers.size(); ++i) {
-    const auto same = std::ranges::find(groups, spec.layers[i], &LayerGroup::state);
+    const std::string kind = KindOf(model.layers[i].mixer);
+    const LayerState& state = spec.layers[i];
+    const auto same = std::ranges::find_if(
+        groups, [&](const LayerGroup& group) { return Joins(group, kind, state); });
     LayerGroup& group = same != groups.end() ? *same : groups.emplace_back();
-    group.state = spec.layers[i];
+    if (group.layers.empty()) {
+      group.kind = kind;
+      group.state = state;
+    }
     group.layers.push_back(LayerIndex(static_cast<int32_t>(i)));
+    if (const Alias* alias = AliasOf(state)) group.sources.push_back(alias->layer);
   }
   return groups;
 }
@@ -75,14 +94,27 @@ Status SizeGroup(const SizingQuestion& question, LayerGroup& group) {
 
 }  // namespace
 
+std::vector<std::pair<int32_t, int32_t>> RunsOf(const std::vector<LayerIndex>& layers) {
+  std::vector<std::pair<int32_t, int32_t>> runs;
+  for (const LayerIndex layer : layers) {
+    if (!runs.empty() && runs.back().second + 1 == layer.value()) {
+      runs.back().second = layer.value();
+    } else {
+      runs.emplace_back(layer.value(), layer.value());
+    }
+  }
+  return runs;
+}
+
 Result<Sizing> SizeModel(const ModelSpec& model, SizingQuestion question,
                          std::optional<WeightTotals> weights) {
   CAIRN_TRY(CheckQuestion(question));
   StateSpec spec = StateSpecOf(model, question.codecs);
   Sizing sizing;
-  sizing.parameters = weights ? weights->parameters : ParameterCount(model);
+  sizing.parameters = ParameterCount(model);
+  if (weights) sizing.parameters = weights->parameters;
   sizing.weights = weights;
-  sizing.groups = GroupLayers(spec);
+  sizing.groups = GroupLayers(model, spec);
   CAIRN_ASSIGN(const StateLayout layout, StateLayout::Make(std::move(spec)));
   sizing.elements_per_token = layout.MarginalElementsPerToken();
   sizing.bytes_per_token = layout.MarginalBytesPerToken();

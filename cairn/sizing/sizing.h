@@ -1,15 +1,16 @@
 // Sizing: how much memory a model's state takes, and which layers take it.
 //
 // Adds up what StateLayout answers, for the whole model and for groups of equal layers; there is no
-// formula of its own here. Two figures everywhere: content, the rows that are still needed after a
-// token, and allocated, the whole blocks that hold them. Plain data and pure functions;
-// thread-compatible.
+// formula of its own here. Three figures everywhere: content, the rows that are still needed after
+// a token; allocated, the whole blocks that hold them; and kv with state, what there must be room
+// for while a request grows to so many tokens. Plain data and pure functions; thread-compatible.
 #ifndef CAIRN_SIZING_SIZING_H_
 #define CAIRN_SIZING_SIZING_H_
 
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cairn/base/ids.h"
@@ -39,14 +40,18 @@ struct StateAmount {
   ElementCount content_elements;
   Bytes content_bytes;
   Bytes allocated_bytes;
+  Bytes kv_bytes;     // rows: min(tokens, W) of a window, its own token's with them
+  Bytes state_bytes;  // all that doesn't grow
 
   bool operator==(const StateAmount&) const = default;
 };
 
-// All layers that keep the same state; figures are the group's, not one layer's.
+// All layers of one kind that keep the same state; figures are the group's, not one layer's.
 struct LayerGroup {
+  std::string kind;  // KindOf the mixers
   LayerState state;
   std::vector<LayerIndex> layers;   // ascending
+  std::vector<LayerIndex> sources;  // of layers that read another's rows: whose, in their order
   ElementCount elements_per_token;  // at the margin: once every window is full
   Bytes bytes_per_token;
   Bytes fixed_bytes_per_request;
@@ -61,7 +66,8 @@ struct SizeAnswer {
 
 struct Sizing {
   SizingQuestion question;
-  ElementCount parameters;  // of the file if there is one, else from the shapes
+  // Of the file if there is one, else from the shapes if they tell.
+  std::optional<ElementCount> parameters;
   std::optional<WeightTotals> weights;
   ElementCount elements_per_token;
   Bytes bytes_per_token;
@@ -69,6 +75,9 @@ struct Sizing {
   std::vector<LayerGroup> groups;   // by first layer
   std::vector<SizeAnswer> answers;  // in the order of question.tokens
 };
+
+// Runs of consecutive layers, both ends included.
+std::vector<std::pair<int32_t, int32_t>> RunsOf(const std::vector<LayerIndex>& layers);
 
 // Errors: a batch or token count out of range, a codec that doesn't fit the widths, a total that
 // passes 63 bits.

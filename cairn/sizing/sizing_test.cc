@@ -87,6 +87,8 @@ TEST_CASE("groups add up to the model, and the batch to so many requests") {
         sum.content_elements += group.amounts[i].content_elements;
         sum.content_bytes += group.amounts[i].content_bytes;
         sum.allocated_bytes += group.amounts[i].allocated_bytes;
+        sum.kv_bytes += group.amounts[i].kv_bytes;
+        sum.state_bytes += group.amounts[i].state_bytes;
       }
       CHECK_EQ(sum, sizing.answers[i].total);
       CHECK_EQ(sizing.answers[i].per_request.content_bytes * 3,

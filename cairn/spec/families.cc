@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 
 #include "cairn/spec/family.h"
 #include "cairn/spec/hf_config.h"
 #include "cairn/spec/quoted.h"
+#include "cairn/spec/sized_families.h"
 
 namespace cairn {
 namespace {
@@ -22,9 +25,41 @@ struct DefaultTextType {
 };
 constexpr std::array kDefaultTextTypes = {
     DefaultTextType{"gemma3", "gemma3_text"},
+    DefaultTextType{"gemma3n", "gemma3n_text"},
+    DefaultTextType{"gemma4", "gemma4_text"},
     DefaultTextType{"mistral3", "mistral"},
     DefaultTextType{"llava", "llama"},
+    DefaultTextType{"llama4", "llama4_text"},
+    DefaultTextType{"mllama", "mllama_text_model"},
+    DefaultTextType{"qwen2_vl", "qwen2_vl"},
+    DefaultTextType{"qwen2_5_vl", "qwen2_5_vl"},
+    DefaultTextType{"qwen3_vl", "qwen3_vl_text"},
+    DefaultTextType{"qwen3_5", "qwen3_5_text"},
+    DefaultTextType{"kimi_k25", "deepseek_v3"},
+    DefaultTextType{"qwen3_5_moe", "qwen3_5_moe_text"},
+    DefaultTextType{"lfm2_vl", "lfm2"},
+    DefaultTextType{"qwen3_vl_moe", "qwen3_vl_moe_text"},
 };
+
+// What keeps nothing from token to token.
+constexpr std::array<std::string_view, 14> kEncoders = {
+    "bert",       "roberta",    "xlm-roberta", "distilbert", "albert",    "electra", "deberta",
+    "deberta-v2", "modernbert", "nomic_bert",  "mpnet",      "camembert", "clip",    "siglip"};
+constexpr std::array<std::string_view, 10> kEncoderDecoders = {
+    "t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "m2m_100", "whisper", "led"};
+
+std::span<const SizedFamily> (*const kSizedGroups[])() = {
+    DecoderFamilies, ClassicFamilies, VariantFamilies, SearchedFamilies, GemmaFamilies,
+    LatentFamilies,  DeltaFamilies,   MambaFamilies,   HybridFamilies,   RecurrentFamilies};
+
+const SizedFamily* FindSized(std::string_view model_type) {
+  for (const auto group : kSizedGroups) {
+    for (const SizedFamily& family : group()) {
+      if (family.model_type == model_type) return &family;
+    }
+  }
+  return nullptr;
+}
 
 const Family* FindByModelType(std::string_view model_type) {
   for (const Family* family : kFamilies) {
@@ -42,13 +77,22 @@ const Family* FindByArchitecture(std::string_view architecture) {
   return nullptr;
 }
 
-std::string ModelTypes() {
+// Those that begin alike; all of them would fill a screen.
+std::string SimilarModelTypes(std::string_view model_type) {
+  const std::string_view stem = model_type.substr(0, 3);
   std::vector<std::string_view> names;
-  for (const Family* family : kFamilies) {
-    for (const std::string_view name : family->model_types) {
-      if (!name.empty()) names.push_back(name);
-    }
+  size_t known = 0;
+  const auto add = [&](std::string_view name) {
+    if (name.empty()) return;
+    ++known;
+    const bool similar = name.starts_with(stem) && !stem.empty();
+    if (similar && std::ranges::find(names, name) == names.end()) names.push_back(name);
+  };
+  for (const Family* family : kFamilies) std::ranges::for_each(family->model_types, add);
+  for (const auto group : kSizedGroups) {
+    for (const SizedFamily& family : group()) add(family.model_type);
   }
+  if (names.empty()) return fmt::format("{} types, llama and qwen3 among them", known);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -60,12 +104,40 @@ std::string Architectures() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+bool Contains(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+Status CheckDecoder(const HfConfig& config, std::string_view model_type) {
+  CAIRN_ASSIGN(const bool encoder_decoder, config.BoolOr("is_encoder_decoder", false));
+  if (encoder_decoder || Contains(kEncoderDecoders, model_type)) {
+    return Fail(
+        ErrorCode::kUnsupported,
+        "{}: {} is an encoder-decoder, whose state of two lengths isn't sized; decoders are",
+        config.where(), Quoted(model_type));
+  }
+  if (Contains(kEncoders, model_type)) {
+    return Fail(ErrorCode::kUnsupported,
+                "{}: {} is an encoder, which keeps no state from token to token; decoders do",
+                config.where(), Quoted(model_type));
+  }
+  return {};
+}
+
+// A family that can be run reads its config in full; what it doesn't support may still be sized.
 Result<ModelSpec> Describe(const ConfigSource& source, const std::string& model_type) {
-  CAIRN_ASSIGN(const bool encoder_decoder, source.config.BoolOr("is_encoder_decoder", false));
-  if (encoder_decoder) return source.config.Unsupported("is_encoder_decoder", "false");
+  CAIRN_TRY(CheckDecoder(source.config, model_type));
   const Family* family = FindByModelType(model_type);
-  if (family == nullptr) return source.config.Unsupported("model_type", ModelTypes());
-  return family->from_config(source);
+  const SizedFamily* sized = FindSized(model_type);
+  if (family != nullptr) {
+    Result<ModelSpec> model = family->from_config(source);
+    if (model || sized == nullptr || model.error().code != ErrorCode::kUnsupported) return model;
+    Result<ModelSpec> sizes = sized->from_config(source);
+    if (sizes) sizes->sizing_only = model.error().message;
+    return sizes;
+  }
+  if (sized != nullptr) return sized->from_config(source);
+  return source.config.Unsupported("model_type", SimilarModelTypes(model_type));
 }
 
 Result<std::string> TextModelType(const HfConfig& text, const std::string& outer_type) {
@@ -80,7 +152,10 @@ Result<std::string> TextModelType(const HfConfig& text, const std::string& outer
 Result<ModelSpec> ModelSpecFromConfig(std::string_view json, std::string_view where) {
   CAIRN_ASSIGN(const HfConfig config, HfConfig::Parse(json, where));
   CAIRN_ASSIGN(const std::string model_type, config.String("model_type"));
-  CAIRN_ASSIGN(const std::optional<HfConfig> text, config.Child("text_config"));
+  CAIRN_ASSIGN(std::optional<HfConfig> text, config.Child("text_config"));
+  if (!text) {
+    CAIRN_ASSIGN(text, config.Child("language_config"));
+  }
   if (!text) return Describe({.config = config}, model_type);
   CAIRN_ASSIGN(const std::string text_type, TextModelType(*text, model_type));
   ConfigSource source = {.config = *text, .nested = true};

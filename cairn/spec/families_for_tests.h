@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cairn/spec/families.h"
+#include "cairn/spec/state_layout.h"
 
 namespace cairn {
 
@@ -53,6 +54,29 @@ inline const AttentionSpec& AttentionOf(const ModelSpec& model, size_t layer) {
 }
 inline const GatedMlpSpec& MlpOf(const ModelSpec& model, size_t layer) {
   return std::get<GatedMlpSpec>(model.layers[layer].feed_forward);
+}
+
+// "full full sliding": the kinds of the layers in order.
+inline std::string KindsOf(const ModelSpec& model) {
+  std::string kinds;
+  for (const LayerSpec& layer : model.layers) {
+    kinds += (kinds.empty() ? "" : " ") + KindOf(layer.mixer);
+  }
+  return kinds;
+}
+
+// What the model keeps in BF16, recurrent states in F32.
+inline StateLayout LayoutOf(const ModelSpec& model) {
+  auto layout =
+      StateLayout::Make(StateSpecOf(model, {.keys = DType::kBF16, .values = DType::kBF16}));
+  REQUIRE_MESSAGE(layout.has_value(), layout.error().message);
+  return *std::move(layout);
+}
+inline int64_t BytesPerToken(const ModelSpec& model) {
+  return LayoutOf(model).MarginalBytesPerToken().value();
+}
+inline int64_t FixedBytes(const ModelSpec& model) {
+  return LayoutOf(model).fixed_content_bytes().value();
 }
 
 // A GGUF file of four layers, as far as its metadata and tensor names go.

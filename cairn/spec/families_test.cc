@@ -128,17 +128,37 @@ TEST_CASE("outside a multimodal config a missing dimension is an error, never a 
            "config.json: vocab_size is missing");
 }
 
-TEST_CASE("a model type without a row is an error that lists the rows") {
+TEST_CASE("a model type without a row is an error that lists those which begin alike") {
   CHECK_EQ(ConfigError(R"({"model_type": "mamba\n2"})"),
-           "config.json: model_type \"mamba\\x0a2\" is not supported; supported: llama, mistral, "
-           "smollm3, gemma, gemma2, gemma3_text, gemma3");
-  CHECK_EQ(ConfigError(R"({"model_type": "kimi", "text_config": {"model_type": "kimi_linear"}})"),
-           "config.json: text_config.model_type \"kimi_linear\" is not supported; supported: "
-           "llama, mistral, smollm3, gemma, gemma2, gemma3_text, gemma3");
+           "config.json: model_type \"mamba\\x0a2\" is not supported; supported: mamba, mamba2");
+  CHECK_EQ(ConfigError(R"({"model_type": "kimi", "text_config": {"model_type": "smollm4"}})"),
+           "config.json: text_config.model_type \"smollm4\" is not supported; supported: smollm3");
+  const std::string unlike = ConfigError(R"({"model_type": "", "hidden_size": 64})");
+  CHECK_NE(unlike.find("types, llama and qwen3 among them"), std::string::npos);
   CHECK_EQ(ConfigError(R"({"hidden_size": 64})"), "config.json: model_type is missing");
   CHECK_EQ(ConfigError(R"({"model_type": 7})"), "config.json: model_type is 7, expected a string");
+}
+
+TEST_CASE("encoders and encoder-decoders are refused by name, a false flag isn't") {
+  CHECK_EQ(ConfigError(SmallConfig("bert")),
+           "config.json: \"bert\" is an encoder, which keeps no state from token to token; "
+           "decoders do");
+  const std::string two =
+      " is an encoder-decoder, whose state of two lengths isn't sized; decoders are";
+  CHECK_EQ(ConfigError(SmallConfig("t5")), "config.json: \"t5\"" + two);
   CHECK_EQ(ConfigError(SmallConfig("llama", R"("is_encoder_decoder": true)")),
-           "config.json: is_encoder_decoder true is not supported; supported: false");
+           "config.json: \"llama\"" + two);
+  CHECK_EQ(ModelFromJson(SmallConfig("llama", R"("is_encoder_decoder": false)")).family, "llama");
+}
+
+TEST_CASE("what a family that can be run doesn't support is sized all the same, and says why") {
+  const ModelSpec model =
+      ModelFromJson(SmallConfig("llama", R"("rope_scaling": {"type": "dynamic", "factor": 2})"));
+  CHECK_EQ(model.layers.size(), 4);
+  CHECK_EQ(AttentionOf(model, 0).kv_heads, 2);
+  CHECK_NE(model.sizing_only.find("rope_scaling.type \"dynamic\" is not supported"),
+           std::string::npos);
+  CHECK(ModelFromJson(SmallConfig("llama")).sizing_only.empty());
 }
 
 TEST_CASE("a GGUF architecture without a row is an error that lists the rows") {

@@ -1,5 +1,6 @@
 #include "cairn/spec/hf_config.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -226,6 +227,51 @@ Result<std::vector<std::string>> HfConfig::Strings(std::string_view key, size_t 
   return strings;
 }
 
+Result<std::vector<double>> HfConfig::Floats(std::string_view key, size_t size,
+                                             FloatRange range) const {
+  const Json* value = node_->Find(key);
+  if (value == nullptr) return Missing(key);
+  const std::string expected =
+      fmt::format("a list of {}, each a number from {} to {}", size, range.min, range.max);
+  if (!value->is_array() || value->size() != size) return Wrong(key, expected);
+  std::vector<double> numbers;
+  numbers.reserve(size);
+  for (const Json& entry : *value) {
+    const double number = entry.is_number() ? entry.get<double>() : std::nan("");
+    if (!(number >= range.min && number <= range.max)) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "{}: {}{}[{}] is {}, expected a number from {} to {}", where_, prefix_, key,
+                  numbers.size(), Describe(entry), range.min, range.max);
+    }
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+Result<std::vector<int64_t>> HfConfig::IntsUpTo(std::string_view key, size_t max,
+                                                IntRange range) const {
+  const std::optional<size_t> size = ListSize(key);
+  if (size && *size <= max) return Ints(key, *size, range);
+  if (!Has(key)) return Missing(key);
+  return Wrong(key, fmt::format("a list of at most {} integers", max));
+}
+
+std::optional<size_t> HfConfig::ListSize(std::string_view key) const {
+  const Json* value = node_->Find(key);
+  if (value == nullptr || !value->is_array()) return std::nullopt;
+  return value->size();
+}
+
+bool HfConfig::IsNumber(std::string_view key) const {
+  const Json* value = node_->Find(key);
+  return value != nullptr && value->is_number();
+}
+
+bool HfConfig::IsString(std::string_view key) const {
+  const Json* value = node_->Find(key);
+  return value != nullptr && value->is_string();
+}
+
 Result<std::optional<int64_t>> HfConfig::OptionalInt(std::string_view key, IntRange range,
                                                      std::optional<int64_t> absent) const {
   if (IsNull(key)) return std::nullopt;
@@ -249,6 +295,27 @@ Result<std::optional<HfConfig>> HfConfig::Child(std::string_view key) const {
   auto node = std::make_unique<Node>();
   node->object = *value;
   return HfConfig(std::move(node), where_, fmt::format("{}{}.", prefix_, key));
+}
+
+Result<std::vector<HfConfig>> HfConfig::Children(std::string_view key, size_t size) const {
+  const Json* value = node_->Find(key);
+  if (value == nullptr) return Missing(key);
+  if (!value->is_array() || value->size() != size) {
+    return Wrong(key, fmt::format("a list of {} objects", size));
+  }
+  std::vector<HfConfig> children;
+  children.reserve(size);
+  for (const Json& entry : *value) {
+    const std::string name = fmt::format("{}{}[{}]", prefix_, key, children.size());
+    if (!entry.is_object()) {
+      return Fail(ErrorCode::kInvalidArgument, "{}: {} is {}, expected an object", where_, name,
+                  Describe(entry));
+    }
+    auto node = std::make_unique<Node>();
+    node->object = entry;
+    children.push_back(HfConfig(std::move(node), where_, name + "."));
+  }
+  return children;
 }
 
 }  // namespace cairn

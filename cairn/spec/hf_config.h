@@ -53,6 +53,13 @@ class HfConfig {
   // Lists of exactly `size` entries. Numbers may be bools.
   Result<std::vector<int64_t>> Ints(std::string_view key, size_t size, IntRange range) const;
   Result<std::vector<std::string>> Strings(std::string_view key, size_t size) const;
+  Result<std::vector<double>> Floats(std::string_view key, size_t size, FloatRange range) const;
+  // A list of 0 to `max` entries, each in the range.
+  Result<std::vector<int64_t>> IntsUpTo(std::string_view key, size_t max, IntRange range) const;
+  // How many entries the list under `key` has; nothing if it is no list.
+  std::optional<size_t> ListSize(std::string_view key) const;
+  bool IsNumber(std::string_view key) const;
+  bool IsString(std::string_view key) const;
 
   // Null is nothing; an absent key is `absent`.
   Result<std::optional<int64_t>> OptionalInt(std::string_view key, IntRange range,
@@ -62,18 +69,22 @@ class HfConfig {
 
   // A copy of the object under `key`; nothing if it is absent.
   Result<std::optional<HfConfig>> Child(std::string_view key) const;
+  // Copies of the objects in the list of exactly `size` under `key`.
+  Result<std::vector<HfConfig>> Children(std::string_view key, size_t size) const;
 
   // "file: key is 0, expected a number from 1 to 512"
   std::unexpected<Error> Wrong(std::string_view key, std::string_view expected) const;
   // The same with kUnsupported: well-formed, but nothing here can do it.
   std::unexpected<Error> Unsupported(std::string_view key, std::string_view supported) const;
 
+  // "file: key is missing"
+  std::unexpected<Error> Missing(std::string_view key) const;
+
   const std::string& where() const { return where_; }
 
  private:
   struct Node;
   HfConfig(std::unique_ptr<Node> node, std::string where, std::string prefix);
-  std::unexpected<Error> Missing(std::string_view key) const;
   std::string Found(std::string_view key) const;
 
   std::unique_ptr<Node> node_;

@@ -5,35 +5,195 @@
 namespace cairn {
 namespace {
 
-// Keys lie transposed in tiles, so that the lanes of a kernel are positions; values lie row by row,
-// so that they are channels.
-LayerState StateOf(const AttentionSpec& attention, StateCodecs codecs) {
-  Rows keys;
-  keys.name = "keys";
-  keys.heads = attention.kv_heads;
-  keys.width = attention.key_width;
-  keys.lifetime = attention.lifetime;
-  keys.codec = codecs.keys;
-  keys.order = RowOrder::kTransposedTiles;
-  keys.position = attention.rope ? PositionApplied::kWhenStored : PositionApplied::kNone;
-  Rows values;
-  values.name = "values";
-  values.heads = attention.kv_heads;
-  values.width = attention.value_width;
-  values.lifetime = attention.lifetime;
-  values.codec = codecs.values;
-  values.order = RowOrder::kRowMajor;
-  return LayerState{{std::move(keys), std::move(values)}};
+// Channel by channel, what a query or key head's rows need.
+Rows RowsNamed(std::string name, int64_t heads, int64_t width, DType codec) {
+  Rows rows;
+  rows.name = std::move(name);
+  rows.heads = heads;
+  rows.width = width;
+  rows.codec = codec;
+  return rows;
 }
 
+Fixed FixedNamed(std::string name, int64_t elements, DType dtype) {
+  Fixed fixed;
+  fixed.name = std::move(name);
+  fixed.elements = ElementCount(elements);
+  fixed.dtype = dtype;
+  return fixed;
+}
+
+// A convolution of kernel k needs the k - 1 inputs before the next one.
+void AddConvolution(int64_t channels, int64_t kernel, const StateCodecs& codecs,
+                    LayerState& state) {
+  if (kernel <= 1) return;
+  state.components.emplace_back(FixedNamed("conv", channels * (kernel - 1), codecs.convolutions));
+}
+
+void AddIndex(const std::optional<SparseIndexSpec>& index, int64_t tokens_per_row,
+              const StateCodecs& codecs, LayerState& state) {
+  if (!index) return;
+  Rows rows = RowsNamed("index_keys", 1, index->width, codecs.keys);
+  rows.tokens_per_row = TokenCount(tokens_per_row);
+  state.components.emplace_back(std::move(rows));
+}
+
+void AddMamba(const MambaSpec& mamba, const StateCodecs& codecs, LayerState& state) {
+  AddConvolution(mamba.ConvChannels(), mamba.conv_kernel, codecs, state);
+  state.components.emplace_back(
+      FixedNamed("ssm", mamba.inner * mamba.state, mamba.dtype.value_or(codecs.recurrent)));
+}
+
+// What a layer of each kind keeps.
+struct StateOf {
+  const StateCodecs& codecs;
+
+  // Keys lie transposed in tiles, so that the lanes of a kernel are positions; values lie row by
+  // row, so that they are channels. Codecs that pack neighbours keep a head's channels together.
+  LayerState operator()(const AttentionSpec& attention) const {
+    Rows keys = RowsNamed("keys", attention.kv_heads, attention.key_width, codecs.keys);
+    keys.lifetime = attention.lifetime;
+    keys.order =
+        InfoOf(codecs.keys).block_elements == 1 ? RowOrder::kTransposedTiles : RowOrder::kRowMajor;
+    keys.position = attention.rope ? PositionApplied::kWhenStored : PositionApplied::kNone;
+    Rows values = RowsNamed("values", attention.kv_heads, attention.value_width, codecs.values);
+    values.lifetime = attention.lifetime;
+    LayerState state{{std::move(keys), std::move(values)}};
+    AddIndex(attention.index, 1, codecs, state);
+    AddConvolution(attention.kv_heads * (attention.key_width + attention.value_width),
+                   attention.conv_kernel, codecs, state);
+    return state;
+  }
+
+  LayerState operator()(const SharedAttentionSpec& shared) const {
+    return LayerState{{Alias{shared.source}}};
+  }
+
+  LayerState operator()(const CrossAttentionSpec& /*cross*/) const { return {}; }
+
+  LayerState operator()(const LatentAttentionSpec& latent) const {
+    LayerState state{
+        {RowsNamed("latent", 1, latent.latent_width + latent.rope_width, codecs.keys)}};
+    AddIndex(latent.index, 1, codecs, state);
+    return state;
+  }
+
+  LayerState operator()(const CompressedAttentionSpec& compressed) const {
+    Rows window = RowsNamed("keys", 1, compressed.width, codecs.keys);
+    window.lifetime = compressed.window;
+    LayerState state{{std::move(window)}};
+    if (compressed.ratio == 0) return state;
+    Rows entries = RowsNamed("compressed", 1, compressed.width, codecs.keys);
+    entries.tokens_per_row = TokenCount(compressed.ratio);
+    state.components.emplace_back(std::move(entries));
+    AddIndex(compressed.index, compressed.ratio, codecs, state);
+    return state;
+  }
+
+  LayerState operator()(const DeltaRuleSpec& delta) const {
+    LayerState state;
+    AddConvolution(2 * delta.key_heads * delta.key_width + delta.value_heads * delta.value_width,
+                   delta.conv_kernel, codecs, state);
+    state.components.emplace_back(
+        FixedNamed("delta", delta.value_heads * delta.key_width * delta.value_width,
+                   delta.dtype.value_or(codecs.recurrent)));
+    return state;
+  }
+
+  LayerState operator()(const LinearAttentionSpec& linear) const {
+    return LayerState{{FixedNamed("linear", linear.heads * linear.key_width * linear.value_width,
+                                  codecs.recurrent)}};
+  }
+
+  LayerState operator()(const MambaSpec& mamba) const {
+    LayerState state;
+    AddMamba(mamba, codecs, state);
+    return state;
+  }
+
+  LayerState operator()(const AttentionBesideMambaSpec& both) const {
+    LayerState state = (*this)(both.attention);
+    AddMamba(both.mamba, codecs, state);
+    return state;
+  }
+
+  LayerState operator()(const RwkvSpec& rwkv) const {
+    const int64_t channels = rwkv.heads * rwkv.width;
+    const int64_t wkv = rwkv.version == 4 ? 3 * channels : channels * rwkv.width;
+    return LayerState{{FixedNamed("shift", 2 * channels, codecs.convolutions),
+                       FixedNamed("wkv", wkv, DType::kF32)}};
+  }
+
+  LayerState operator()(const ShortConvSpec& conv) const {
+    LayerState state;
+    AddConvolution(conv.channels, conv.kernel, codecs, state);
+    return state;
+  }
+
+  LayerState operator()(const RecurrentGateSpec& gate) const {
+    LayerState state;
+    AddConvolution(gate.width, gate.conv_kernel, codecs, state);
+    state.components.emplace_back(FixedNamed("lru", gate.width, DType::kF32));
+    return state;
+  }
+
+  LayerState operator()(const NoMixer& /*none*/) const { return {}; }
+};
+
+struct KindOfMixer {
+  std::string operator()(const AttentionSpec& attention) const {
+    std::string kind;
+    switch (attention.lifetime.kind) {
+      case Lifetime::Kind::kAll:
+        kind = "full";
+        break;
+      case Lifetime::Kind::kWindow:
+        kind = "sliding";
+        break;
+      case Lifetime::Kind::kChunk:
+        kind = "chunked";
+        break;
+    }
+    return attention.index ? kind + "+index" : kind;
+  }
+  std::string operator()(const SharedAttentionSpec& /*shared*/) const { return "reuse"; }
+  std::string operator()(const CrossAttentionSpec& /*cross*/) const { return "cross"; }
+  std::string operator()(const LatentAttentionSpec& latent) const {
+    return latent.index ? "mla+index" : "mla";
+  }
+  std::string operator()(const CompressedAttentionSpec& compressed) const {
+    if (compressed.ratio == 0) return "sliding";
+    return compressed.index ? "v4_csa" : "v4_hca";
+  }
+  std::string operator()(const DeltaRuleSpec& delta) const {
+    return delta.decay == DeltaRuleSpec::Decay::kHead ? "gated_delta" : "kda";
+  }
+  std::string operator()(const LinearAttentionSpec& linear) const {
+    return linear.kind == LinearAttentionSpec::Kind::kLightning ? "lightning" : "retention";
+  }
+  std::string operator()(const MambaSpec& mamba) const {
+    return mamba.version == 1 ? "mamba1" : "mamba2";
+  }
+  std::string operator()(const AttentionBesideMambaSpec& both) const {
+    return (*this)(both.mamba) + "+" + (*this)(both.attention);
+  }
+  std::string operator()(const RwkvSpec& rwkv) const {
+    return "rwkv" + std::to_string(rwkv.version);
+  }
+  std::string operator()(const ShortConvSpec& /*conv*/) const { return "short_conv"; }
+  std::string operator()(const RecurrentGateSpec& /*gate*/) const { return "rg_lru"; }
+  std::string operator()(const NoMixer& /*none*/) const { return "none"; }
+};
+
 }  // namespace
+
+std::string KindOf(const MixerSpec& mixer) { return std::visit(KindOfMixer(), mixer); }
 
 StateSpec StateSpecOf(const ModelSpec& model, StateCodecs codecs) {
   StateSpec spec;
   spec.layers.reserve(model.layers.size());
   for (const LayerSpec& layer : model.layers) {
-    spec.layers.push_back(
-        std::visit([&](const auto& mixer) { return StateOf(mixer, codecs); }, layer.mixer));
+    spec.layers.push_back(std::visit(StateOf{codecs}, layer.mixer));
   }
   return spec;
 }

@@ -17,6 +17,12 @@
 
 namespace cairn {
 
+// Keys of one head by which a query picks what it attends to (DSA and its relatives).
+struct SparseIndexSpec {
+  int64_t query_heads = 0;
+  int64_t width = 0;  // of a key; one key for each token or compressed entry
+};
+
 // Softmax attention with grouped heads: query head h reads KV head h / (heads / kv_heads).
 struct AttentionSpec {
   int64_t heads = 0;
@@ -30,6 +36,118 @@ struct AttentionSpec {
   bool query_key_norm = false;  // RMSNorm over each head of q and k, before the rotation
   bool qkv_bias = false;
   bool output_bias = false;
+  std::optional<SparseIndexSpec> index = std::nullopt;
+  int64_t conv_kernel = 0;       // keys and values pass a causal convolution so wide; 0: none
+  bool value_is_key = false;     // no value projection; both are kept, they differ by norm and turn
+  int64_t other_parameters = 0;  // sinks, gates and norms that no field above implies
+};
+
+// Attention that reads the keys and values of an earlier layer and keeps none.
+struct SharedAttentionSpec {
+  AttentionSpec attention;
+  LayerIndex source;
+  bool projects_keys = false;  // the file holds the projections all the same
+};
+
+// Attention over an image's keys and values, which no text token adds to.
+struct CrossAttentionSpec {
+  AttentionSpec attention;
+};
+
+// MLA: one latent row and one rotated key row for all heads.
+struct LatentAttentionSpec {
+  int64_t heads = 0;
+  int64_t query_rank = 0;  // 0: queries are projected at once
+  int64_t latent_width = 0;
+  int64_t rope_width = 0;
+  int64_t key_width = 0;    // channels of a head's key that come from the latent row
+  int64_t value_width = 0;  // channels of a head's value
+  std::optional<SparseIndexSpec> index = std::nullopt;
+  int64_t other_parameters = 0;
+};
+
+// DeepSeek V4: one key-value row of all heads in a window, and beyond it one entry for every
+// `ratio` tokens.
+struct CompressedAttentionSpec {
+  int64_t heads = 0;
+  int64_t width = 0;
+  Lifetime window;
+  int64_t ratio = 0;  // 0: the window only
+  std::optional<SparseIndexSpec> index = std::nullopt;
+};
+
+// A matrix of key_width x value_width for each value head, moved by the delta rule, behind a
+// causal convolution of q, k and v.
+struct DeltaRuleSpec {
+  enum class Decay : uint8_t {
+    kHead,     // Gated DeltaNet: one decay for a head
+    kChannel,  // KDA: one for each channel of the keys
+  };
+  Decay decay = Decay::kHead;
+  int64_t key_heads = 0;
+  int64_t value_heads = 0;
+  int64_t key_width = 0;
+  int64_t value_width = 0;
+  int64_t conv_kernel = 0;
+  std::optional<DType> dtype = std::nullopt;  // of the matrices, where the model says
+  int64_t other_parameters = 0;
+};
+
+// Linear attention without a delta rule: a decayed sum of k v^T.
+struct LinearAttentionSpec {
+  enum class Kind : uint8_t { kLightning, kRetention };
+  Kind kind = Kind::kLightning;
+  int64_t heads = 0;
+  int64_t key_width = 0;
+  int64_t value_width = 0;
+  int64_t other_parameters = 0;
+};
+
+struct MambaSpec {
+  int version = 1;
+  int64_t inner = 0;  // channels
+  int64_t state = 0;  // of each channel
+  int64_t conv_kernel = 0;
+  int64_t heads = 0;                          // version 2: share a step width
+  int64_t groups = 0;                         // version 2: share B and C
+  int64_t step_rank = 0;                      // version 1: of the step width's projection
+  std::optional<DType> dtype = std::nullopt;  // of the state, where the model says
+  int64_t other_parameters = 0;
+
+  // What the convolution runs over.
+  int64_t ConvChannels() const { return version == 1 ? inner : inner + 2 * groups * state; }
+};
+
+// Falcon-H1 and Zamba: both mixers in one layer, each with its own state.
+struct AttentionBesideMambaSpec {
+  AttentionSpec attention;
+  MambaSpec mamba;
+};
+
+// Version 4 keeps three vectors, later ones a matrix of width x width for each head; both keep two
+// token shifts.
+struct RwkvSpec {
+  int version = 7;
+  int64_t heads = 0;
+  int64_t width = 0;  // of a head
+};
+
+// LFM2: a gated causal convolution.
+struct ShortConvSpec {
+  int64_t channels = 0;
+  int64_t kernel = 0;
+  bool bias = false;
+};
+
+// RG-LRU of Griffin, behind a causal convolution.
+struct RecurrentGateSpec {
+  int64_t width = 0;
+  int64_t conv_kernel = 0;
+};
+
+// Keeps nothing: a layer that is a feed-forward network alone, or whose attention was pruned.
+struct NoMixer {
+  int64_t parameters = 0;
 };
 
 enum class Activation : uint8_t { kSilu, kGeluTanh, kGeluErf };
@@ -41,33 +159,69 @@ struct GatedMlpSpec {
   bool bias = false;
 };
 
-using MixerSpec = std::variant<AttentionSpec>;
-using FeedForwardSpec = std::variant<GatedMlpSpec>;
+// down(activation(up x))
+struct MlpSpec {
+  int64_t intermediate = 0;
+  bool bias = false;
+};
+
+// Each token passes a few of the experts, and the shared ones.
+struct MixtureSpec {
+  int64_t experts = 0;
+  int64_t intermediate = 0;         // of one expert
+  int64_t shared_intermediate = 0;  // of all shared experts together; 0: none
+  int64_t latent = 0;               // experts work on so many channels; 0: on all
+  bool gated = true;                // three matrices an expert, not two
+  bool expert_bias = false;
+  bool router_bias = false;
+  bool shared_gate = false;
+  int64_t other_parameters = 0;
+};
+
+struct NoFeedForward {};
+
+using MixerSpec =
+    std::variant<AttentionSpec, SharedAttentionSpec, CrossAttentionSpec, LatentAttentionSpec,
+                 CompressedAttentionSpec, DeltaRuleSpec, LinearAttentionSpec, MambaSpec,
+                 AttentionBesideMambaSpec, RwkvSpec, ShortConvSpec, RecurrentGateSpec, NoMixer>;
+using FeedForwardSpec = std::variant<GatedMlpSpec, MlpSpec, MixtureSpec, NoFeedForward>;
+
+// "full", "sliding", "mla+index", "mamba2", "reuse", ...: what people call the layer.
+std::string KindOf(const MixerSpec& mixer);
 
 struct LayerSpec {
   MixerSpec mixer;
   FeedForwardSpec feed_forward;
   // Gemma 2 and 3: a norm on each branch's output before it is added to the residual.
   bool branch_output_norms = false;
+  // Vectors of the layer's other norms: one for an RMSNorm, two for a LayerNorm with bias.
+  int norm_vectors = 2;
 };
 
 struct ModelSpec {
   std::string family;  // row of families.cc: "llama", "gemma3", ...
   int64_t vocabulary = 0;
   int64_t hidden = 0;
-  TokenCount context_length;
+  TokenCount context_length;  // 0: the file names none
   double norm_epsilon = 0;
   bool norm_weight_plus_one = false;  // the stored norm weight w means (1 + w)
   double embedding_scale = 1;
   double logit_cap = 0;  // logits become cap * tanh(logit / cap); 0: none
   bool tied_head = false;
+  int final_norm_vectors = 1;
+  int64_t other_parameters = 0;  // outside of the layers: positions, biases of the head
+  // Why this describes what the model keeps but not how it computes; empty: it does both.
+  std::string sizing_only = {};
+  std::string uncounted = {};  // why the parameters can't be counted; empty: they can
   std::vector<LayerSpec> layers;
 };
 
-// Stored form of keys and of values.
+// Stored forms. Latent rows, index keys and compressed entries are stored like keys.
 struct StateCodecs {
   DType keys = DType::kF16;
   DType values = DType::kF16;
+  DType convolutions = DType::kBF16;  // tails of convolutions, token shifts
+  DType recurrent = DType::kF32;      // recurrent states of models that name no type
 };
 
 StateSpec StateSpecOf(const ModelSpec& model, StateCodecs codecs);

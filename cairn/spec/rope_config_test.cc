@@ -13,7 +13,14 @@ Rope RopeOf(const std::string& more) {
   return *AttentionOf(ModelFromJson(SmallConfig("llama", more)), 0).rope;
 }
 
-std::string RopeError(const std::string& more) { return ConfigError(SmallConfig("llama", more)); }
+// A rotation that is only unknown leaves a model that can be sized and says why it can't be run.
+std::string RopeError(const std::string& more) {
+  const std::string json = SmallConfig("llama", more);
+  const auto model = ModelSpecFromConfig(json, "config.json");
+  if (!model) return ConfigError(json);
+  CHECK_FALSE(model->sizing_only.empty());
+  return model->sizing_only;
+}
 
 }  // namespace
 

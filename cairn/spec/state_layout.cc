@@ -216,6 +216,13 @@ int64_t StateLayout::RowsNeeded(ClassIndex block_class, TokenCount tokens) const
   return c.RowsCompleted(tokens) - c.RowsCompleted(c.lifetime.FirstNeeded(tokens));
 }
 
+int64_t StateLayout::RowsSeen(ClassIndex block_class, TokenCount tokens) const {
+  CheckTokens(tokens);
+  const BlockClass& c = ClassAt(block_class);
+  const bool all = c.lifetime.kind == Lifetime::Kind::kAll;
+  return c.RowsCompleted(all ? tokens : std::min(tokens, c.lifetime.tokens));
+}
+
 BlockRange StateLayout::BlocksHeld(ClassIndex block_class, TokenCount tokens) const {
   return BlocksWhileAdding(block_class, tokens, TokenCount(0));
 }
@@ -241,6 +248,14 @@ ElementCount StateLayout::ContentElements(TokenCount tokens) const {
   ElementCount sum = fixed_elements_;
   for (size_t i = 0; i < classes_.size(); ++i) {
     sum += classes_[i].row_elements * RowsNeeded(ClassIndex(static_cast<int32_t>(i)), tokens);
+  }
+  return sum;
+}
+
+Bytes StateLayout::SeenRowBytes(TokenCount tokens) const {
+  Bytes sum;
+  for (size_t i = 0; i < classes_.size(); ++i) {
+    sum += classes_[i].row_bytes * RowsSeen(ClassIndex(static_cast<int32_t>(i)), tokens);
   }
   return sum;
 }

@@ -78,6 +78,7 @@ class StateLayout {
   const std::vector<BlockClass>& classes() const { return classes_; }
   const std::vector<FixedSlot>& fixed() const { return fixed_; }
   Bytes fixed_bytes() const { return fixed_bytes_; }
+  Bytes fixed_content_bytes() const { return fixed_content_bytes_; }  // without the padding
 
   // The class and slot of a Rows component; follows an alias of the layer.
   struct RowsPlace {
@@ -91,6 +92,10 @@ class StateLayout {
   //
   // Rows of the class that a sequence of `tokens` tokens still needs.
   int64_t RowsNeeded(ClassIndex block_class, TokenCount tokens) const;
+  // The most rows of the class that one of the first `tokens` queries sees, its own token's with
+  // them: what there must be room for, min(tokens, W) rows of a window and min(tokens, C) of
+  // chunks.
+  int64_t RowsSeen(ClassIndex block_class, TokenCount tokens) const;
   // Blocks that a sequence at rest after `tokens` tokens holds: those with a row that is still
   // needed, and the one that is partly written. So a block is held without a gap from its first row
   // until it is full and needed no more, and its bytes don't depend on how the tokens were batched.
@@ -102,6 +107,8 @@ class StateLayout {
   // token 0: a sequence owns them as long as it lives.
   Bytes ContentBytes(TokenCount tokens) const;
   ElementCount ContentElements(TokenCount tokens) const;
+  // RowsSeen of all classes; no Fixed components.
+  Bytes SeenRowBytes(TokenCount tokens) const;
   Bytes AllocatedBytes(TokenCount tokens) const;
   Bytes AllocatedBytesWhileAdding(TokenCount tokens, TokenCount added) const;
   // What one more token adds once every window is full; a class with one row for t tokens adds a

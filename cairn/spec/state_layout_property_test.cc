@@ -125,6 +125,23 @@ TEST_CASE("block ranges only move forward, and adding extends the end by the new
   }
 }
 
+TEST_CASE("rows seen are the most that any query so far had before it, and its own") {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    RandomChoice choose(seed);
+    const StateLayout layout = RandomLayout(choose, 6);
+    for (size_t i = 0; i < layout.classes().size(); ++i) {
+      if (layout.classes()[i].tokens_per_row != TokenCount(1)) continue;
+      const ClassIndex index(static_cast<int32_t>(i));
+      int64_t most = 0;
+      REQUIRE_EQ(layout.RowsSeen(index, TokenCount(0)), 0);
+      for (int64_t n = 1; n < 700; ++n) {
+        most = std::max(most, layout.RowsNeeded(index, TokenCount(n - 1)) + 1);
+        REQUIRE_EQ(layout.RowsSeen(index, TokenCount(n)), most);
+      }
+    }
+  }
+}
+
 TEST_CASE("slots of a class fill its block without gaps or overlap") {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     RandomChoice choose(seed);

@@ -1,0 +1,178 @@
+// A Sizing as JSON.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cairn/sizing/report.h"
+
+namespace cairn {
+namespace {
+
+// Keys stay in the order that a person would read them in.
+using Json = nlohmann::ordered_json;
+
+std::string_view LifetimeWord(Lifetime::Kind kind) {
+  switch (kind) {
+    case Lifetime::Kind::kAll:
+      return "full";
+    case Lifetime::Kind::kWindow:
+      return "sliding";
+    case Lifetime::Kind::kChunk:
+      return "chunked";
+  }
+  return "";
+}
+
+struct ComponentJson {
+  Json operator()(const Rows& rows) const {
+    Json json = {{"kind", "rows"},
+                 {"name", rows.name},
+                 {"heads", rows.heads},
+                 {"width", rows.width},
+                 {"elements_per_row", rows.ElementsPerRow().value()},
+                 {"tokens_per_row", rows.tokens_per_row.value()},
+                 {"lifetime", LifetimeWord(rows.lifetime.kind)},
+                 {"codec", InfoOf(rows.codec).name},
+                 {"bytes_per_row", BytesOf(rows.codec, rows.ElementsPerRow()).value()}};
+    if (rows.lifetime.kind == Lifetime::Kind::kWindow)
+      json["window"] = rows.lifetime.tokens.value();
+    if (rows.lifetime.kind == Lifetime::Kind::kChunk) json["chunk"] = rows.lifetime.tokens.value();
+    return json;
+  }
+  Json operator()(const Fixed& fixed) const {
+    return {{"kind", "fixed"},
+            {"name", fixed.name},
+            {"elements", fixed.elements.value()},
+            {"dtype", InfoOf(fixed.dtype).name}};
+  }
+  Json operator()(const Alias& alias) const {
+    return {{"kind", "alias"}, {"layer", alias.layer.value()}};
+  }
+};
+
+Json AmountJson(const StateAmount& amount) {
+  return {{"content_elements", amount.content_elements.value()},
+          {"content_bytes", amount.content_bytes.value()},
+          {"allocated_bytes", amount.allocated_bytes.value()},
+          {"kv_bytes", amount.kv_bytes.value()},
+          {"state_bytes", amount.state_bytes.value()},
+          {"total_bytes", (amount.kv_bytes + amount.state_bytes).value()}};
+}
+
+// What one layer of the group keeps, in the words of the models' papers.
+void AddSummary(const LayerState& state, Json& json) {
+  for (const char* key : {"k", "v", "latent", "index"}) json[key] = 0;
+  Json states = Json::array();
+  for (const Component& component : state.components) {
+    if (const auto* rows = std::get_if<Rows>(&component)) {
+      const int64_t elements = rows->ElementsPerRow().value();
+      if (rows->name == "keys") json["k"] = elements;
+      if (rows->name == "values") json["v"] = elements;
+      if (rows->name == "latent") json["latent"] = elements;
+      if (rows->name == "index_keys") json["index"] = elements;
+      if (rows->name == "compressed") json["ratio"] = rows->tokens_per_row.value();
+      if (rows->lifetime.kind != Lifetime::Kind::kAll) {
+        json["window"] = rows->lifetime.tokens.value();
+      }
+    } else if (const auto* fixed = std::get_if<Fixed>(&component)) {
+      states.push_back({fixed->name, fixed->elements.value(), InfoOf(fixed->dtype).name});
+    }
+  }
+  if (!states.empty()) json["states"] = std::move(states);
+}
+
+Json GroupJson(const LayerGroup& group, const SizingQuestion& question) {
+  Json json = {
+      {"kind", group.kind}, {"indices", RunsOf(group.layers)}, {"count", group.layers.size()}};
+  AddSummary(group.state, json);
+  if (!group.sources.empty()) {
+    json["sources"] = Json::array();
+    for (const LayerIndex source : group.sources) json["sources"].push_back(source.value());
+  }
+  json["components"] = Json::array();
+  for (const Component& component : group.state.components) {
+    json["components"].push_back(std::visit(ComponentJson(), component));
+  }
+  json["elements_per_token"] = group.elements_per_token.value();
+  json["bytes_per_token"] = group.bytes_per_token.value();
+  json["fixed_bytes_per_request"] = group.fixed_bytes_per_request.value();
+  json["sizes"] = Json::array();
+  for (size_t i = 0; i < group.amounts.size(); ++i) {
+    Json size = {{"tokens", question.tokens[i].value()}};
+    size.update(AmountJson(group.amounts[i]));
+    json["sizes"].push_back(std::move(size));
+  }
+  return json;
+}
+
+Json AnswerJson(const SizeAnswer& answer, int64_t batch, TokenCount context_length) {
+  Json json = {
+      {"tokens", answer.tokens.value()},
+      {"batch", batch},
+      {"exceeds_context_length", context_length > TokenCount(0) && answer.tokens > context_length}};
+  json.update(AmountJson(answer.total));
+  json["per_request"] = AmountJson(answer.per_request);
+  return json;
+}
+
+Json ReportJson(std::string_view name, const ModelSpec& model, const Sizing& sizing) {
+  Json json = {{"model", name},
+               {"family", model.family},
+               {"context_length", nullptr},
+               {"parameters", nullptr},
+               {"weights_bytes", nullptr},
+               {"kv_dtype",
+                {{"keys", InfoOf(sizing.question.codecs.keys).name},
+                 {"values", InfoOf(sizing.question.codecs.values).name}}},
+               {"elements_per_token", sizing.elements_per_token.value()},
+               {"bytes_per_token", sizing.bytes_per_token.value()},
+               {"fixed_bytes_per_request", sizing.fixed_bytes_per_request.value()}};
+  if (model.context_length > TokenCount(0)) {
+    json["context_length"] = model.context_length.value();
+  }
+  if (sizing.parameters) {
+    json["parameters"] = sizing.parameters->value();
+  } else {
+    json["parameters_note"] = model.uncounted;
+  }
+  if (sizing.weights && sizing.weights->bytes) {
+    json["weights_bytes"] = sizing.weights->bytes->value();
+  }
+  if (!sizing.answers.empty()) {
+    const StateAmount& last = sizing.answers.back().total;
+    json["kv_bytes"] = last.kv_bytes.value();
+    json["state_bytes"] = last.state_bytes.value();
+    json["total_bytes"] = (last.kv_bytes + last.state_bytes).value();
+  }
+  json["sizes"] = Json::array();
+  for (const SizeAnswer& answer : sizing.answers) {
+    json["sizes"].push_back(AnswerJson(answer, sizing.question.batch, model.context_length));
+  }
+  json["layers"] = Json::array();
+  for (const LayerGroup& group : sizing.groups) {
+    json["layers"].push_back(GroupJson(group, sizing.question));
+  }
+  return json;
+}
+
+// A path may hold any bytes; those that aren't UTF-8 become replacement characters.
+std::string Dump(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string SizingJson(std::string_view name, const ModelSpec& model, const Sizing& sizing) {
+  return Dump(ReportJson(name, model, sizing), 2);
+}
+
+std::string SizingJsonLine(std::string_view name, const ModelSpec& model, const Sizing& sizing) {
+  return Dump(ReportJson(name, model, sizing), -1);
+}
+
+std::string ErrorJsonLine(std::string_view name, const Error& error) {
+  return Dump({{"model", name}, {"error", error.message}}, -1);
+}
+
+}  // namespace cairn

@@ -1,0 +1,52 @@
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "cairn/spec/families_for_tests.h"
+
+namespace cairn {
+
+namespace {
+
+constexpr const char* kDelta = R"("linear_num_key_heads": 2, "linear_num_value_heads": 4,
+    "linear_key_head_dim": 8, "linear_value_head_dim": 16, "linear_conv_kernel_dim": 4)";
+constexpr int64_t kDeltaBytes = 4 * 8 * 16 * 4 + 3 * (2 * 2 * 8 + 4 * 16) * 2;
+
+}  // namespace
+
+TEST_CASE("Gated DeltaNet keeps a matrix a value head and a convolution's tail") {
+  const ModelSpec model = ModelFromJson(SmallConfig("qwen3_next", kDelta));
+  CHECK_EQ(KindsOf(model), "gated_delta gated_delta gated_delta full");
+  CHECK_EQ(FixedBytes(model), 3 * kDeltaBytes);
+  CHECK_EQ(BytesPerToken(model), 2 * 2 * 16 * 2);
+}
+
+TEST_CASE("the list of layers wins over the interval, and a state's type over the default") {
+  const ModelSpec model = ModelFromJson(
+      SmallConfig("qwen3_5_text", std::string(kDelta) + R"(, "full_attention_interval": 4,
+          "mamba_ssm_dtype": "bfloat16", "layer_types": ["linear_attention", "full_attention",
+          "full_attention", "full_attention"])"));
+  CHECK_EQ(KindsOf(model), "gated_delta full full full");
+  CHECK_EQ(FixedBytes(model), kDeltaBytes - 4 * 8 * 16 * 2);
+}
+
+TEST_CASE("KDA's layers are counted from one and keep a matrix a head") {
+  const std::string latent = R"("kv_lora_rank": 32, "qk_rope_head_dim": 8, "qk_nope_head_dim": 16,
+      "v_head_dim": 16, "linear_attn_config": {"num_heads": 4, "head_dim": 16,
+      "short_conv_kernel_size": 4, "full_attn_layers": [4], "kda_layers": )";
+  const ModelSpec model = ModelFromJson(SmallConfig("kimi_linear", latent + "[1, 2, 3]}"));
+  CHECK_EQ(KindsOf(model), "kda kda kda mla");
+  CHECK_EQ(FixedBytes(model), 3 * (4 * 16 * 16 * 4 + 3 * 3 * 4 * 16 * 2));
+  CHECK_EQ(ConfigError(SmallConfig("kimi_linear", latent + "[1, 2]}")),
+           "config.json: linear_attn_config.kda_layers is a list of 2, expected exactly the layers "
+           "that full_attn_layers leaves");
+}
+
+TEST_CASE("lightning attention has as many states as query heads") {
+  const ModelSpec model =
+      ModelFromJson(SmallConfig("minimax_m1", R"("attn_type_list": [0, 0, 1, 0])"));
+  CHECK_EQ(KindsOf(model), "lightning lightning full lightning");
+  CHECK_EQ(FixedBytes(model), 3 * 4 * 16 * 16 * 4);
+}
+
+}  // namespace cairn
