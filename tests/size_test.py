@@ -81,6 +81,38 @@ class SizeTest(unittest.TestCase):
         self.assertIn("4,096", last)
         self.assertIn("1,059,328 bytes", last)
 
+    def test_several_models_are_a_line_each_and_one_that_fails_stops_no_other(self):
+        paths = [GOLDEN / "llama_mha", GOLDEN / "meta.json", GOLDEN / "gemma2"]
+        run = size(*paths, "-c", 64, "--json")
+        self.assertEqual(run.returncode, 2)
+        answers = [json.loads(line) for line in run.stdout.splitlines()]
+        self.assertEqual([answer["model"] for answer in answers], [str(path) for path in paths])
+        self.assertIn("meta.json", answers[1]["error"])
+        self.assertEqual(answers[2], size_json(paths[2], "-c", 64))
+
+    def test_packed_formats_count_their_scales(self):
+        with tempfile.TemporaryDirectory() as name:
+            config = pathlib.Path(name) / "config.json"
+            text = (GOLDEN / "llama_mha" / "config.json").read_text()
+            config.write_text(text.replace('"head_dim": 16', '"head_dim": 64'))
+            per_token = {form: size_json(config, "--kv-dtype", form)["bytes_per_token"]
+                         for form in ("f32", "bf16", "fp8", "q8_0", "q4_0")}
+            elements = per_token["f32"] // 4
+            self.assertEqual(per_token["bf16"], 2 * elements)
+            self.assertEqual(per_token["fp8"], elements)
+            self.assertEqual(per_token["q8_0"], elements // 32 * 34)
+            self.assertEqual(per_token["q4_0"], elements // 32 * 18)
+        self.assert_refused([GOLDEN / "llama_mha", "--kv-dtype", "q8_0"], "width 16", "multiple of 32")
+
+    def test_known_models_are_sized_as_expected(self):
+        expected = ROOT / "tests" / "data" / "sizing_expected.json"
+        configs = ROOT.parent / "shared" / "data" / "configs"
+        if not configs.is_dir():
+            self.skipTest("no folder of real configs")
+        run = subprocess.run([ROOT / "tests" / "check_sizes", expected, configs], capture_output=True, text=True,
+                             check=False, env={**os.environ, "CAIRN": CAIRN})
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+
     def assert_refused(self, arguments, *words):
         run = size(*arguments)
         self.assertEqual(run.returncode, 2, run.stderr)
@@ -107,8 +139,10 @@ class SizeTest(unittest.TestCase):
             self.assert_refused([config], str(config), "num_hidden_layers is 600", "1 to 512")
             config.write_text(text[: len(text) // 2])
             self.assert_refused([config], str(config), "not JSON")
-            config.write_text(text.replace('"model_type": "llama"', '"model_type": "mamba"'))
-            self.assert_refused([config], "model_type", "mamba", "llama, mistral")
+            config.write_text(text.replace('"model_type": "llama"', '"model_type": "lama"'))
+            self.assert_refused([config], "model_type", "lama", "not supported")
+            config.write_text(text.replace('"model_type": "llama"', '"model_type": "bert"'))
+            self.assert_refused([config], "bert", "encoder")
 
 
 if __name__ == "__main__":
