@@ -52,7 +52,7 @@ THIRD_PARTY = {
     "benchmark/": r".*_bench\.cc$",
 }
 # The system's own headers: base is the only door to the outside; a program may mind its signals.
-SYSTEM_HEADER = re.compile(r"(sys|netinet|arpa|linux)/\w+\.h|(unistd|fcntl|pthread|poll|signal|sched|dirent|termios|netdb)\.h")
+SYSTEM_HEADER = re.compile(r"(sys|netinet|arpa|linux)/\w+\.h|(unistd|fcntl|malloc|pthread|poll|signal|sched|dirent|termios|netdb)\.h")
 SYSTEM_HEADER_PLACES = re.compile(r"cairn/base/|tools/|tests/|.*_(test|fuzz|bench)\.cc$")
 
 FILE_LINES_LIMIT = 500
