@@ -28,8 +28,10 @@ void ModelArgs::AddThreadFlag(CLI::App& command) {
 }
 
 void ModelArgs::AddStateFlags(CLI::App& command) {
-  command.add_option("--cache-type-k", key_type, "-ctk: stored form of keys: f32, f16, bf16");
-  command.add_option("--cache-type-v", value_type, "-ctv: stored form of values: f32, f16, bf16");
+  command.add_option("--cache-type-k", key_type,
+                     "-ctk: stored form of keys: f32, f16, bf16, q8_0, q4_0");
+  command.add_option("--cache-type-v", value_type,
+                     "-ctv: stored form of values: f32, f16, bf16, q8_0, q4_0");
 }
 
 void ModelArgs::AddContextFlags(CLI::App& command) {
@@ -42,8 +44,8 @@ void ModelArgs::AddContextFlags(CLI::App& command) {
 Result<DType> StateCodecFromName(const std::string& flag, const std::string& name) {
   const std::optional<DType> dtype = DTypeFromName(name);
   if (dtype && IsStateCodec(*dtype)) return *dtype;
-  return Fail(ErrorCode::kInvalidArgument, "{} {}: no such state type; f32, f16 and bf16 are", flag,
-              name);
+  return Fail(ErrorCode::kInvalidArgument,
+              "{} {}: state can't be kept so, only as f32, f16, bf16, q8_0 or q4_0", flag, name);
 }
 
 Result<StateCodecs> StateCodecsOf(const ModelArgs& args) {

@@ -35,14 +35,6 @@ Status CheckRows(LayerIndex layer, const Rows& rows) {
     CAIRN_TRY(CheckRange(layer, rows.name, what, rows.lifetime.tokens.value(), INT64_MAX));
   }
   const DTypeInfo& codec = InfoOf(rows.codec);
-  // In transposed tiles neighbours are the positions of one channel: a codec's block would span
-  // rows that aren't written yet.
-  if (rows.order == RowOrder::kTransposedTiles && codec.block_elements != 1) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "state of layer {}: {} are stored transposed and can't be {}, only one of f32, "
-                "f16, bf16",
-                layer.value(), rows.name, codec.name);
-  }
   if (rows.width % codec.block_elements != 0) {
     return Fail(ErrorCode::kInvalidArgument,
                 "state of layer {}: {} of width {} can't be {}, which needs a multiple of {}",

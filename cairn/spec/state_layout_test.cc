@@ -225,7 +225,9 @@ TEST_CASE("a codec's block must divide the width of a head") {
   rows.width = 64;
   CHECK_EQ(MakeLayout(OneComponent(rows)).classes()[0].row_bytes, Bytes(4 * 68));
   rows.order = RowOrder::kTransposedTiles;
-  CHECK(Contains(ErrorOf(OneComponent(rows)), "stored transposed"));
+  CHECK_EQ(MakeLayout(OneComponent(rows)).classes()[0].row_bytes, Bytes(4 * 68));
+  rows.width = 48;
+  CHECK(Contains(ErrorOf(OneComponent(rows)), "values of width 48 can't be q8_0"));
   Fixed fixed;
   fixed.name = "matrix";
   fixed.elements = ElementCount(33);

@@ -39,8 +39,10 @@ struct Lifetime {
 
 // How the rows of one block lie in memory; R is StateLayout's rows per block.
 enum class RowOrder : uint8_t {
-  kRowMajor,         // [head][R][width]: lanes of a kernel are channels (values)
-  kTransposedTiles,  // [head][width][R]: lanes of a kernel are positions (keys)
+  kRowMajor,  // [head][R][width]: lanes of a kernel are channels (values)
+  // [head][width][R]: lanes of a kernel are positions (keys). With a block codec, for each block of
+  // channels the R scales, then the R rows' codes byte by byte: [head][block](scale[R], [byte][R]).
+  kTransposedTiles,
 };
 
 // Where a component's positional rotation happens.

@@ -48,9 +48,8 @@ Rows RandomRows(Choose& choose, const char* name) {
   rows.tokens_per_row = TokenCount(kTokensPerRow[static_cast<size_t>(choose(6))]);
   rows.lifetime = RandomLifetime(choose);
   rows.codec = kCodecs[static_cast<size_t>(choose(4))];
-  if (rows.codec == DType::kQ8_0) {
-    rows.width = 32 * (1 + choose(2));
-  } else if (choose(2) == 0) {
+  if (rows.codec == DType::kQ8_0) rows.width = 32 * (1 + choose(2));
+  if (choose(2) == 0) {
     rows.order = RowOrder::kTransposedTiles;
   }
   return rows;

@@ -10,6 +10,28 @@
 namespace cairn {
 namespace {
 
+// The f16 scale that every block codec of state begins with.
+constexpr int64_t kBlockScaleBytes = 2;
+
+// A line is kRowsPerBlock cells side by side, one a row: a head's rows themselves, or in a
+// transposed tile one channel's elements, a block's scales, or one byte of a block's codes.
+template <class Visit>
+void ForEachLine(const Rows& rows, Visit visit_cell_bytes) {
+  const DTypeInfo& codec = InfoOf(rows.codec);
+  if (rows.order == RowOrder::kRowMajor) {
+    for (int64_t h = 0; h < rows.heads; ++h) {
+      visit_cell_bytes(BytesOf(rows.codec, ElementCount(rows.width)).value());
+    }
+    return;
+  }
+  const int64_t blocks = rows.heads * rows.width / codec.block_elements;
+  for (int64_t b = 0; b < blocks; ++b) {
+    const int64_t first = codec.block_elements == 1 ? codec.block_bytes : kBlockScaleBytes;
+    visit_cell_bytes(first);
+    for (int64_t i = first; i < codec.block_bytes; ++i) visit_cell_bytes(1);
+  }
+}
+
 // Calls visit(offset, bytes) for each contiguous piece of rows [first_row, kRowsPerBlock).
 template <class Visit>
 void ForEachPieceFrom(const StateLayout& layout, const BlockClass& block_class, int64_t first_row,
@@ -18,14 +40,12 @@ void ForEachPieceFrom(const StateLayout& layout, const BlockClass& block_class, 
   for (const RowsSlot& slot : block_class.slots) {
     const LayerState& layer = layout.spec().layers[static_cast<size_t>(slot.layer.value())];
     const Rows& rows = std::get<Rows>(layer.components[static_cast<size_t>(slot.component)]);
-    // Lines of kRowsPerBlock cells: a cell is a head's row, or one of its channels if transposed.
-    const bool transposed = rows.order == RowOrder::kTransposedTiles;
-    const int64_t lines = transposed ? rows.heads * rows.width : rows.heads;
-    const int64_t line_bytes = slot.bytes.value() / lines;
-    const int64_t skipped = line_bytes / kRowsPerBlock * first_row;
-    for (int64_t i = 0; i < lines; ++i) {
-      visit(slot.offset.value() + i * line_bytes + skipped, line_bytes - skipped);
-    }
+    int64_t offset = slot.offset.value();
+    ForEachLine(rows, [&](int64_t cell_bytes) {
+      visit(offset + cell_bytes * first_row, cell_bytes * (kRowsPerBlock - first_row));
+      offset += cell_bytes * kRowsPerBlock;
+    });
+    CAIRN_DCHECK(offset == (slot.offset + slot.bytes).value());
   }
 }
 

@@ -37,8 +37,15 @@ inline void WriteRow(const StateLayout& layout, const BlockClass& block_class, i
       for (int64_t i = 0; i < head_bytes; ++i) {
         int64_t at = (h * kRowsPerBlock + row) * head_bytes + i;
         if (rows.order == RowOrder::kTransposedTiles) {
-          const int64_t channel = h * rows.width + i / element_bytes;
-          at = (channel * kRowsPerBlock + row) * element_bytes + i % element_bytes;
+          // Element or block of the head's row, and the byte in it.
+          const int64_t part = h * head_bytes / element_bytes + i / element_bytes;
+          const int64_t byte = i % element_bytes;
+          const int64_t start = part * kRowsPerBlock * element_bytes;
+          const bool scale = byte < 2;
+          at = start + row * element_bytes + byte;
+          if (InfoOf(rows.codec).block_elements > 1) {
+            at = start + (scale ? row * 2 + byte : byte * kRowsPerBlock + row);
+          }
         }
         block[slot.offset.value() + at] =
             PatternByte(stamp, static_cast<int64_t>(s), h * head_bytes + i);
