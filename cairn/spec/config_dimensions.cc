@@ -131,6 +131,7 @@ Result<int64_t> StateIntOr(const HfConfig& config, std::string_view key, int64_t
 }
 
 Status CheckHeads(const HfConfig& config, const AttentionSpec& attention) {
+  if (attention.kv_heads < 1) return config.Missing(kHeadKeys.front());
   if (attention.heads % attention.kv_heads != 0) {
     return config.Wrong(kKvHeadKeys.front(),
                         fmt::format("a divisor of num_attention_heads ({})", attention.heads));

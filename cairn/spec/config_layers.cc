@@ -15,6 +15,7 @@ constexpr std::array<std::string_view, 4> kExpertKeys = {"n_routed_experts", "nu
 constexpr int64_t kMaxExperts = int64_t{1} << 16;
 // experts x width of one matrix row: keeps a model's parameters in 63 bits.
 constexpr int64_t kMaxExpertRows = int64_t{1} << 29;
+constexpr int64_t kMaxSharedWidth = 4 * kMaxIntermediate;
 
 // "LLLG": L slides, G is full.
 Result<std::vector<bool>> SlidingFromLetters(const HfConfig& config, std::string_view key,
@@ -117,7 +118,12 @@ Result<int64_t> SharedWidth(const HfConfig& config, int64_t expert_width) {
   constexpr std::array<std::string_view, 3> kCountKeys = {"n_shared_experts", "num_shared_experts",
                                                           "num_shared_expert"};
   CAIRN_ASSIGN(const auto count, FirstInt(config, kCountKeys, {0, 1024}));
-  return count.value_or(0) * expert_width;
+  const int64_t width = count.value_or(0) * expert_width;
+  if (width > kMaxSharedWidth) {
+    return config.Wrong("moe_intermediate_size",
+                        fmt::format("at most {} channels in all shared experts", kMaxSharedWidth));
+  }
+  return width;
 }
 
 Result<MixtureSpec> MixtureFromConfig(const HfConfig& config, const Dimensions& dimensions,

@@ -77,6 +77,7 @@ Result<ModelSpec> BigCodeFromConfig(const ConfigSource& source) {
   CAIRN_ASSIGN(Dimensions dimensions, DimensionsFromConfig(source.config));
   CAIRN_ASSIGN(const bool multi_query, source.config.BoolOr("multi_query", true));
   dimensions.kv_heads = multi_query ? 1 : dimensions.heads;
+  CAIRN_TRY(CheckHeads(source.config, AttentionOf(dimensions)));
   DecoderTraits traits = kGpt2;
   traits.family = "gpt_bigcode";
   return DecoderFromDimensions(source, traits, dimensions);

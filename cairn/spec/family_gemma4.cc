@@ -126,7 +126,9 @@ Result<FeedForwardSpec> Gemma4Network(const HfConfig& config, const Dimensions& 
   FeedForwardTraits traits;
   std::string missing;
   CAIRN_ASSIGN(const auto networks, FeedForwardsFromConfig(config, dimensions, traits, missing));
-  auto mixture = std::get<MixtureSpec>(networks.front());
+  const auto* found = std::get_if<MixtureSpec>(&networks.front());
+  if (found == nullptr) return config.Wrong("num_experts", "at least 1 with enable_moe_block");
+  MixtureSpec mixture = *found;
   mixture.shared_intermediate = dimensions.intermediate;
   mixture.other_parameters = dimensions.hidden * 4 + mixture.experts;
   return mixture;

@@ -157,14 +157,20 @@ Status AddZambaLayers(const HfConfig& config, const AttentionSpec& attention,
   return {};
 }
 
-// Its attention reads the residual beside the embedding: heads are twice as wide.
+// Zamba's attention reads the residual beside the embedding: heads are twice as wide.
+Status WidenHeads(const HfConfig& config, Dimensions& dimensions) {
+  if (!config.Has("attention_head_dim")) {
+    if (dimensions.heads == 0) return config.Missing("num_attention_heads");
+    if (dimensions.hidden == 0) return config.Missing("hidden_size");
+    dimensions.key_width = dimensions.value_width = 2 * dimensions.hidden / dimensions.heads;
+  }
+  return CheckHeads(config, AttentionOf(dimensions));
+}
+
 Result<ModelSpec> ZambaFromConfig(const ConfigSource& source) {
   const HfConfig& config = source.config;
   CAIRN_ASSIGN(Dimensions dimensions, DimensionsFromConfig(config));
-  if (!config.Has("attention_head_dim")) {
-    dimensions.key_width = dimensions.value_width = 2 * dimensions.hidden / dimensions.heads;
-  }
-  CAIRN_TRY(CheckHeads(config, AttentionOf(dimensions)));
+  CAIRN_TRY(WidenHeads(config, dimensions));
   CAIRN_ASSIGN(const int64_t inner, MambaInner(config, "mamba_expand", dimensions.hidden));
   CAIRN_ASSIGN(const MambaSpec mamba,
                Mamba1FromConfig(config, kPrefixed, inner, dimensions.hidden));
@@ -178,10 +184,7 @@ Result<ModelSpec> Zamba2FromConfig(const ConfigSource& source) {
                                 "mamba_ngroups", "mamba_d_conv",  "mamba_conv_bias"};
   const HfConfig& config = source.config;
   CAIRN_ASSIGN(Dimensions dimensions, DimensionsFromConfig(config));
-  if (!config.Has("attention_head_dim")) {
-    dimensions.key_width = dimensions.value_width = 2 * dimensions.hidden / dimensions.heads;
-  }
-  CAIRN_TRY(CheckHeads(config, AttentionOf(dimensions)));
+  CAIRN_TRY(WidenHeads(config, dimensions));
   CAIRN_ASSIGN(const MambaSpec mamba, Mamba2FromConfig(config, kKeys));
   CAIRN_ASSIGN(ModelSpec model, SizedModel(source, "zamba2", dimensions, true));
   CAIRN_TRY(AddZambaLayers(config, AttentionOf(dimensions), mamba, dimensions.layers, model));

@@ -86,7 +86,7 @@ Result<MixerSpec> NasMixer(const HfConfig& block, const Dimensions& dimensions) 
   if (kind == HalfKind::kLinear) return NoMixer{dimensions.hidden * dimensions.hidden};
   AttentionSpec spec = AttentionOf(dimensions);
   CAIRN_ASSIGN(const int64_t group, attention->Int("n_heads_in_group", {1, kMaxHeads}));
-  if (spec.heads % group != 0) {
+  if (spec.heads < 1 || spec.heads % group != 0) {
     return attention->Wrong("n_heads_in_group",
                             fmt::format("a divisor of num_attention_heads ({})", spec.heads));
   }
