@@ -43,6 +43,105 @@ TEST_CASE("every golden config cut anywhere is refused, and changed anywhere nev
   }
 }
 
+// A config that each family finds its own keys in.
+std::string ConfigOfAllKeys(const std::string& type, const std::string& key,
+                            const std::string& value) {
+  static const char* const kKeys[] = {
+      R"("kv_lora_rank": 32, "qk_rope_head_dim": 8, "qk_nope_head_dim": 16, "v_head_dim": 16)",
+      R"("index_head_dim": 8, "index_n_heads": 4, "sliding_window": 16, "enable_moe_block": true)",
+      R"("num_experts": 4, "moe_intermediate_size": 32, "n_shared_experts": 1)",
+      R"("linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 8)",
+      R"("linear_value_head_dim": 16, "linear_conv_kernel_dim": 4, "conv_L_cache": 3)",
+      R"("mamba_n_heads": 6, "mamba_d_head": 8, "mamba_d_state": 16, "n_mamba_heads": 6)",
+      R"("mamba_headdim": 8, "mamba_num_heads": 6, "mamba_head_dim": 8, "ssm_state_size": 16)",
+      R"("num_heads": 4, "state_size": 16, "hybrid_override_pattern": "M-*E")",
+      R"("compress_ratios": [0, 4, 128, 4], "attn_type_list": [0, 1, 0, 1], "use_cla": true)",
+      R"("num_kv_shared_layers": 1, "hybrid_layer_pattern": [0, 1, 1, 0], "full_attn_idxs": [2])",
+      R"("cross_attention_layers": [1], "attn_config": {"kv_n_heads": 2}, "expand_k": 1)",
+      R"("num_query_heads": [4, 4, 4, 4], "num_kv_heads": [2, 2, 2, 2], "expand": 2)",
+  };
+  std::string more;
+  for (const char* keys : kKeys) more += std::string(keys) + ", ";
+  return SmallConfig(type, more + "\"" + key + "\": " + value);
+}
+
+TEST_CASE("every family that is only sized answers hostile values with an error or a layout") {
+  for (const char* type : {"qwen2",
+                           "qwen3_moe",
+                           "phi3",
+                           "cohere2",
+                           "gpt_oss",
+                           "chatglm",
+                           "gpt2",
+                           "gpt_bigcode",
+                           "falcon",
+                           "mpt",
+                           "dbrx",
+                           "opt",
+                           "llama4_text",
+                           "mllama_text_model",
+                           "hunyuan",
+                           "mimo_v2_flash",
+                           "baichuan_m1",
+                           "minimax_m3",
+                           "openelm",
+                           "gemma3n_text",
+                           "gemma4_text",
+                           "deepseek_v2",
+                           "deepseek_v3",
+                           "deepseek_v4",
+                           "glm_moe_dsa",
+                           "longcat_flash",
+                           "qwen3_next",
+                           "kimi_linear",
+                           "minimax",
+                           "mamba",
+                           "mamba2",
+                           "jamba",
+                           "zamba",
+                           "zamba2",
+                           "falcon_h1",
+                           "nemotron_h",
+                           "rwkv7",
+                           "retnet",
+                           "recurrent_gemma",
+                           "lfm2"}) {
+    CAPTURE(type);
+    for (const char* key : {"num_hidden_layers",
+                            "hidden_size",
+                            "num_attention_heads",
+                            "num_key_value_heads",
+                            "head_dim",
+                            "intermediate_size",
+                            "vocab_size",
+                            "sliding_window",
+                            "kv_lora_rank",
+                            "num_experts",
+                            "moe_intermediate_size",
+                            "linear_num_value_heads",
+                            "mamba_d_state",
+                            "mamba_n_heads",
+                            "state_size",
+                            "num_heads",
+                            "compress_ratios",
+                            "num_kv_shared_layers",
+                            "multi_query",
+                            "index_head_dim",
+                            "layer_types",
+                            "expand",
+                            "expand_k"}) {
+      for (const char* value : {"null", "0", "-1", "1", "3", "1048576", "9223372036854775807",
+                                "1e300", "\"x\"", "[]", "[1]", "{}", "false"}) {
+        const auto model = ModelSpecFromConfig(ConfigOfAllKeys(type, key, value), "config.json");
+        CheckAnswer(model);
+        if (!model) continue;
+        const auto layout = StateLayout::Make(StateSpecOf(*model, {}));
+        if (!layout) CHECK(layout.error().IsBadInput());
+      }
+    }
+  }
+}
+
 TEST_CASE("a GGUF with any key set to a hostile value, or without it, never crashes") {
   const std::vector<MetadataValue> hostile = {
       true,

@@ -15,6 +15,14 @@ TEST_CASE("Falcon's KV heads are one with multi_query, and num_kv_heads only in 
   CHECK_EQ(heads(R"("multi_query": false)"), 4);
 }
 
+TEST_CASE("without a number of heads there is none of KV heads") {
+  const std::string headless = R"("num_attention_heads": null, "multi_query": false)";
+  for (const char* type : {"falcon", "gpt_bigcode"}) {
+    CHECK_EQ(ConfigError(SmallConfig(type, headless)),
+             "config.json: num_attention_heads is missing");
+  }
+}
+
 TEST_CASE("other spellings of one KV head, or of some") {
   CHECK_EQ(AttentionOf(ModelFromJson(SmallConfig("gpt_bigcode")), 0).kv_heads, 1);
   CHECK_EQ(

@@ -33,4 +33,9 @@ TEST_CASE("full layers of Gemma 4 have a width and KV heads of their own, and ke
   CHECK(AttentionOf(model, 3).value_is_key);
 }
 
+TEST_CASE("a mixture without experts is refused") {
+  CHECK_EQ(ConfigError(SmallConfig("gemma4_text", R"("enable_moe_block": true)")),
+           "config.json: num_experts is missing, expected at least 1 with enable_moe_block");
+}
+
 }  // namespace cairn
