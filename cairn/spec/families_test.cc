@@ -65,71 +65,33 @@ std::string ConfigOfAllKeys(const std::string& type, const std::string& key,
   return SmallConfig(type, more + "\"" + key + "\": " + value);
 }
 
+// Model types that are sized but not run.
+// clang-format off
+constexpr const char* kSizedTypes[] = {
+    "qwen2", "qwen3_moe", "phi3", "cohere2", "gpt_oss", "chatglm", "gpt2", "gpt_bigcode",
+    "falcon", "mpt", "dbrx", "opt", "llama4_text", "mllama_text_model", "hunyuan",
+    "mimo_v2_flash", "baichuan_m1", "minimax_m3", "openelm", "gemma3n_text", "gemma4_text",
+    "deepseek_v2", "deepseek_v3", "deepseek_v4", "glm_moe_dsa", "longcat_flash", "qwen3_next",
+    "kimi_linear", "minimax", "mamba", "mamba2", "jamba", "zamba", "zamba2", "falcon_h1",
+    "nemotron_h", "rwkv7", "retnet", "recurrent_gemma", "lfm2",
+};
+// clang-format on
+
+// Keys that get hostile values.
+// clang-format off
+constexpr const char* kTriedKeys[] = {
+    "num_hidden_layers", "hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim",
+    "intermediate_size", "vocab_size", "sliding_window", "kv_lora_rank", "num_experts",
+    "moe_intermediate_size", "linear_num_value_heads", "mamba_d_state", "mamba_n_heads",
+    "state_size", "num_heads", "compress_ratios", "num_kv_shared_layers", "multi_query",
+    "index_head_dim", "layer_types", "expand", "expand_k",
+};
+// clang-format on
+
 TEST_CASE("every family that is only sized answers hostile values with an error or a layout") {
-  for (const char* type : {"qwen2",
-                           "qwen3_moe",
-                           "phi3",
-                           "cohere2",
-                           "gpt_oss",
-                           "chatglm",
-                           "gpt2",
-                           "gpt_bigcode",
-                           "falcon",
-                           "mpt",
-                           "dbrx",
-                           "opt",
-                           "llama4_text",
-                           "mllama_text_model",
-                           "hunyuan",
-                           "mimo_v2_flash",
-                           "baichuan_m1",
-                           "minimax_m3",
-                           "openelm",
-                           "gemma3n_text",
-                           "gemma4_text",
-                           "deepseek_v2",
-                           "deepseek_v3",
-                           "deepseek_v4",
-                           "glm_moe_dsa",
-                           "longcat_flash",
-                           "qwen3_next",
-                           "kimi_linear",
-                           "minimax",
-                           "mamba",
-                           "mamba2",
-                           "jamba",
-                           "zamba",
-                           "zamba2",
-                           "falcon_h1",
-                           "nemotron_h",
-                           "rwkv7",
-                           "retnet",
-                           "recurrent_gemma",
-                           "lfm2"}) {
+  for (const char* type : kSizedTypes) {
     CAPTURE(type);
-    for (const char* key : {"num_hidden_layers",
-                            "hidden_size",
-                            "num_attention_heads",
-                            "num_key_value_heads",
-                            "head_dim",
-                            "intermediate_size",
-                            "vocab_size",
-                            "sliding_window",
-                            "kv_lora_rank",
-                            "num_experts",
-                            "moe_intermediate_size",
-                            "linear_num_value_heads",
-                            "mamba_d_state",
-                            "mamba_n_heads",
-                            "state_size",
-                            "num_heads",
-                            "compress_ratios",
-                            "num_kv_shared_layers",
-                            "multi_query",
-                            "index_head_dim",
-                            "layer_types",
-                            "expand",
-                            "expand_k"}) {
+    for (const char* key : kTriedKeys) {
       for (const char* value : {"null", "0", "-1", "1", "3", "1048576", "9223372036854775807",
                                 "1e300", "\"x\"", "[]", "[1]", "{}", "false"}) {
         const auto model = ModelSpecFromConfig(ConfigOfAllKeys(type, key, value), "config.json");
