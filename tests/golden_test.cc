@@ -78,7 +78,8 @@ TEST_CASE("chunk size, threads and forks change no bit of logits or state") {
 
 TEST_CASE("a quantized state is close to an exact one, and no split changes a bit of it") {
   const Golden golden = ReadGolden("gemma");  // its heads are as wide as a block
-  for (const auto& [codec, tolerance] : {std::pair{DType::kQ8_0, 0.5}, {DType::kQ4_0, 6.0}}) {
+  // Regression bounds a little above what was measured (0.253 and 3.69), not derived ones.
+  for (const auto& [codec, tolerance] : {std::pair{DType::kQ8_0, 0.3}, {DType::kQ4_0, 4.0}}) {
     LoadedModel loaded(GoldenFolder("gemma"), {codec, codec}, 2);
     const SequenceId whole = *loaded.store().Create();
     const std::vector<float> expected = loaded.Feed(whole, golden.prompt, 512);

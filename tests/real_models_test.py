@@ -119,7 +119,7 @@ class RealModels(unittest.TestCase):
             for case in cases:
                 answer = json.loads(cairn("run", "-m", model, "-p", case["prompt"], "--temp", 0,
                                           "-n", 32, "--json", "-c", 512))
-                self.assertEqual(answer["prompt_tokens"], len(case["ids"]), case["prompt"])
+                self.assertEqual(answer["prompt_ids"], case["ids"], case["prompt"])
                 self.check_agreement(model, case, answer["tokens"])
 
     def check_agreement(self, model, case, ours):

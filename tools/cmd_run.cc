@@ -6,6 +6,7 @@
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -87,13 +88,16 @@ void PrintCost(TextGenerator& generator, const Answer& answer) {
              BytesText(state.predicted), tokens, BytesText(state.live), state.blocks);
 }
 
-void PrintJson(TextGenerator& generator, const Answer& answer) {
+void PrintJson(TextGenerator& generator, std::span<const TokenId> prompt, const Answer& answer) {
   const StateCost state(generator);
   std::vector<int32_t> ids;
   for (const TokenId id : answer.tokens) ids.push_back(id.value());
+  std::vector<int32_t> prompt_ids;
+  for (const TokenId id : prompt) prompt_ids.push_back(id.value());
   const nlohmann::json report = {
       {"text", answer.text},
       {"tokens", ids},
+      {"prompt_ids", prompt_ids},
       {"finish_reason", NameOf(answer.finish)},
       {"seed", generator.seed()},
       {"prompt_tokens", answer.prompt_tokens},
@@ -126,7 +130,7 @@ Result<int> Run(const RunArgs& args) {
   };
   CAIRN_ASSIGN(const Answer answer, generator->Generate(prompt, emit));
   if (args.json) {
-    PrintJson(*generator, answer);
+    PrintJson(*generator, prompt, answer);
   } else {
     fmt::print("\n");
     std::fflush(stdout);
