@@ -55,6 +55,37 @@ Result<std::string> Prepare(std::string_view json, std::string_view where) {
   return out;
 }
 
+// Why a text isn't JSON, in the parser's words. It keeps nothing but the first error: this is the
+// way to hear of it that needs no exceptions, which not every target of this code has.
+class SyntaxError final : public nlohmann::json_sax<Json> {
+ public:
+  static std::string In(const std::string& text) {
+    SyntaxError error;
+    Json::sax_parse(text, &error);
+    return error.message_;
+  }
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(int64_t) override { return true; }
+  bool number_unsigned(uint64_t) override { return true; }
+  bool number_float(double, const std::string&) override { return true; }
+  bool string(std::string&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(size_t) override { return true; }
+  bool key(std::string&) override { return true; }
+  bool end_object() override { return true; }
+  bool start_array(size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(size_t, const std::string&, const Json::exception& error) override {
+    message_ = error.what();
+    return false;
+  }
+
+ private:
+  std::string message_;
+};
+
 std::string Describe(const Json& value) {
   if (value.is_array()) return fmt::format("a list of {}", value.size());
   if (value.is_object()) return "an object";
@@ -109,10 +140,9 @@ Result<HfConfig> HfConfig::Parse(std::string_view json, std::string_view where) 
   }
   CAIRN_ASSIGN(const std::string text, Prepare(json, where));
   auto node = std::make_unique<Node>();
-  try {
-    node->object = Json::parse(text);
-  } catch (const Json::exception& error) {
-    return Fail(ErrorCode::kCorrupt, "{}: not JSON: {}", where, Quoted(error.what()));
+  node->object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (node->object.is_discarded()) {
+    return Fail(ErrorCode::kCorrupt, "{}: not JSON: {}", where, Quoted(SyntaxError::In(text)));
   }
   if (!node->object.is_object()) {
     return Fail(ErrorCode::kInvalidArgument, "{}: {}, expected a JSON object", where,
