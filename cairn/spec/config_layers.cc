@@ -13,6 +13,12 @@ namespace {
 constexpr std::array<std::string_view, 4> kExpertKeys = {"n_routed_experts", "num_local_experts",
                                                          "num_experts", "moe_num_experts"};
 constexpr int64_t kMaxExperts = int64_t{1} << 16;
+constexpr std::array<std::string_view, 6> kPerTokenKeys = {"num_experts_per_tok",
+                                                           "num_experts_per_token",
+                                                           "experts_per_token",
+                                                           "top_k_experts",
+                                                           "moe_topk",
+                                                           "moe_top_k"};
 // experts x width of one matrix row: keeps a model's parameters in 63 bits.
 constexpr int64_t kMaxExpertRows = int64_t{1} << 29;
 constexpr int64_t kMaxSharedWidth = 4 * kMaxIntermediate;
@@ -126,10 +132,25 @@ Result<int64_t> SharedWidth(const HfConfig& config, int64_t expert_width) {
   return width;
 }
 
+// One number for all layers, or one for each; 0 where there is none, or no single one.
+Result<int64_t> ExpertsPerToken(const HfConfig& config, const Dimensions& dimensions,
+                                int64_t experts) {
+  const IntRange range = {0, experts};
+  for (const std::string_view key : kPerTokenKeys) {
+    if (!config.Has(key)) continue;
+    if (!config.ListSize(key)) return config.Int(key, range);
+    CAIRN_ASSIGN(const auto each, config.Ints(key, static_cast<size_t>(dimensions.layers), range));
+    const bool same = std::ranges::all_of(each, [&](int64_t k) { return k == each.front(); });
+    return same ? each.front() : 0;
+  }
+  return 0;
+}
+
 Result<MixtureSpec> MixtureFromConfig(const HfConfig& config, const Dimensions& dimensions,
                                       const FeedForwardTraits& traits, int64_t experts) {
   MixtureSpec mixture;
   mixture.experts = experts;
+  CAIRN_ASSIGN(mixture.experts_per_token, ExpertsPerToken(config, dimensions, experts));
   mixture.gated = traits.gated;
   mixture.expert_bias = traits.expert_bias;
   mixture.shared_gate = traits.shared_gate;

@@ -54,6 +54,21 @@ TEST_CASE("experts stand in the layers that a list, a period or a first dense ru
   CHECK_EQ(mixtures(R"(, "mlp_layer_types": ["dense", "sparse", "sparse", "dense"])"), "dEEd");
 }
 
+TEST_CASE("experts of a token are read under every spelling, and are no more than there are") {
+  const auto per_token = [](const std::string& more) {
+    const ModelSpec model = ModelFromJson(SmallConfig("qwen3_moe", R"("num_experts": 8)" + more));
+    return std::get<MixtureSpec>(model.layers[0].feed_forward).experts_per_token;
+  };
+  CHECK_EQ(per_token(""), 0);
+  CHECK_EQ(per_token(R"(, "num_experts_per_tok": 2)"), 2);
+  CHECK_EQ(per_token(R"(, "num_experts_per_token": 3)"), 3);
+  CHECK_EQ(per_token(R"(, "experts_per_token": 4)"), 4);
+  CHECK_EQ(per_token(R"(, "moe_topk": [5, 5, 5, 5])"), 5);
+  CHECK_EQ(per_token(R"(, "moe_topk": [5, 5, 5, 6])"), 0);
+  CHECK_EQ(ConfigError(SmallConfig("qwen3_moe", R"("num_experts": 8, "num_experts_per_tok": 9)")),
+           "config.json: num_experts_per_tok is 9, expected an integer from 0 to 8");
+}
+
 TEST_CASE("rules that make no sense are refused with their key") {
   CHECK_EQ(ConfigError(SmallConfig("exaone4", R"("sliding_window_pattern": "LX")")),
            "config.json: sliding_window_pattern is \"LX\", expected letters L and G");

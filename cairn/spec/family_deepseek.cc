@@ -48,6 +48,10 @@ Result<std::optional<SparseIndexSpec>> IndexFromConfig(const HfConfig& config) {
   return index;
 }
 
+Result<int64_t> PicksFromConfig(const HfConfig& config) {
+  return config.IntOr("index_topk", {0, kMaxContext}, 0);
+}
+
 // Layers marked shared use the picks of the last full one and keep no index keys.
 Result<std::vector<bool>> IndexedLayers(const HfConfig& config, size_t layers) {
   std::vector<bool> indexed(layers, true);
@@ -84,6 +88,7 @@ Result<ModelSpec> LatentModel(const ConfigSource& source, std::string_view famil
   CAIRN_ASSIGN(Dimensions frame, FrameFromConfig(config));
   CAIRN_ASSIGN(const LatentAttentionSpec latent, LatentFromConfig(config));
   CAIRN_ASSIGN(const auto index, IndexFromConfig(config));
+  CAIRN_ASSIGN(const int64_t picks, PicksFromConfig(config));
   frame.heads = latent.heads;
   CAIRN_ASSIGN(ModelSpec model, SizedModel(source, family, frame, tied_head));
   std::string missing;
@@ -96,6 +101,7 @@ Result<ModelSpec> LatentModel(const ConfigSource& source, std::string_view famil
   for (size_t i = 0; i < networks.size(); ++i) {
     LatentAttentionSpec attention = latent;
     if (indexed[i]) attention.index = index;
+    if (index) attention.picks = picks;
     model.layers.push_back({.mixer = attention, .feed_forward = networks[i]});
   }
   return model;
@@ -165,11 +171,13 @@ Result<ModelSpec> DeepSeekV4FromConfig(const ConfigSource& source) {
   CAIRN_ASSIGN(const int64_t window, config.Int("sliding_window", {1, kMaxContext}));
   attention.window = LifetimeOfWindow(dimensions.context_length, window);
   CAIRN_ASSIGN(const auto index, IndexFromConfig(config));
+  CAIRN_ASSIGN(const int64_t picks, PicksFromConfig(config));
   const auto layers = static_cast<size_t>(dimensions.layers);
   CAIRN_ASSIGN(const auto ratios, CompressRatios(config, layers));
   for (size_t i = 0; i < layers; ++i) {
     attention.ratio = ratios[i];
     attention.index = ratios[i] == kSparseRatio ? index : std::nullopt;
+    attention.picks = attention.index ? picks : 0;
     if (ratios[i] == kSparseRatio && !index) return config.Missing("index_head_dim");
     model.layers.push_back({.mixer = attention, .feed_forward = NoFeedForward{}});
   }

@@ -192,12 +192,16 @@ Result<ModelSpec> MiniMaxM3FromConfig(const ConfigSource& source) {
   SparseIndexSpec index;
   CAIRN_ASSIGN(index.width, sparse->Int("sparse_index_dim", {1, kMaxHeadWidth}));
   CAIRN_ASSIGN(index.query_heads, sparse->IntOr("sparse_num_index_heads", {1, kMaxHeads}, 1));
+  CAIRN_ASSIGN(const int64_t blocks, sparse->IntOr("sparse_topk_blocks", {0, 1 << 20}, 0));
+  CAIRN_ASSIGN(const int64_t block, sparse->IntOr("sparse_block_size", {1, 1 << 20}, 1));
   std::vector<int64_t> flags(model.layers.size(), 1);
   if (sparse->Has("sparse_attention_freq")) {
     CAIRN_ASSIGN(flags, sparse->Ints("sparse_attention_freq", model.layers.size(), {0, 1}));
   }
   for (size_t i = 0; i < flags.size(); ++i) {
-    if (flags[i] == 1) AttentionAt(model, i).index = index;
+    if (flags[i] != 1) continue;
+    AttentionAt(model, i).index = index;
+    AttentionAt(model, i).picks = blocks * block;
   }
   return model;
 }

@@ -37,6 +37,7 @@ struct AttentionSpec {
   bool qkv_bias = false;
   bool output_bias = false;
   std::optional<SparseIndexSpec> index = std::nullopt;
+  int64_t picks = 0;             // rows that an index leaves a query to read; 0: all
   int64_t conv_kernel = 0;       // keys and values pass a causal convolution so wide; 0: none
   bool value_is_key = false;     // no value projection; both are kept, they differ by norm and turn
   int64_t other_parameters = 0;  // sinks, gates and norms that no field above implies
@@ -63,6 +64,8 @@ struct LatentAttentionSpec {
   int64_t key_width = 0;    // channels of a head's key that come from the latent row
   int64_t value_width = 0;  // channels of a head's value
   std::optional<SparseIndexSpec> index = std::nullopt;
+  // Rows that an index, its own or an earlier layer's, leaves a query to read; 0: all.
+  int64_t picks = 0;
   int64_t other_parameters = 0;
 };
 
@@ -74,6 +77,7 @@ struct CompressedAttentionSpec {
   Lifetime window;
   int64_t ratio = 0;  // 0: the window only
   std::optional<SparseIndexSpec> index = std::nullopt;
+  int64_t picks = 0;  // entries that the index leaves a query to read; 0: all
 };
 
 // A matrix of key_width x value_width for each value head, moved by the delta rule, behind a
@@ -168,6 +172,7 @@ struct MlpSpec {
 // Each token passes a few of the experts, and the shared ones.
 struct MixtureSpec {
   int64_t experts = 0;
+  int64_t experts_per_token = 0;    // 0: the file doesn't say
   int64_t intermediate = 0;         // of one expert
   int64_t shared_intermediate = 0;  // of all shared experts together; 0: none
   int64_t latent = 0;               // experts work on so many channels; 0: on all
