@@ -1,0 +1,30 @@
+#include <doctest/doctest.h>
+
+#include "cairn/sizing/hardware.h"
+
+namespace cairn {
+
+TEST_CASE("every link finds itself by name and label, and gives a source") {
+  for (const Link& link : Links()) {
+    CAPTURE(link.name);
+    REQUIRE(FindLink(link.name).has_value());
+    CHECK_EQ(*FindLink(link.name), &link);
+    REQUIRE(FindLink(link.label).has_value());
+    CHECK_EQ(*FindLink(link.label), &link);
+    CHECK_GT(link.read_gbs, 0);
+    CHECK_GT(link.write_gbs, 0);
+    CHECK_GE(link.source.size(), 10);
+  }
+}
+
+TEST_CASE("PCIe doubles from version to version, after its line code") {
+  CHECK_EQ((*FindLink("pcie3"))->read_gbs, doctest::Approx(8.0 * 16 * 128 / 130 / 8).epsilon(1e-4));
+  CHECK_EQ((*FindLink("pcie4"))->read_gbs,
+           doctest::Approx(16.0 * 16 * 128 / 130 / 8).epsilon(1e-4));
+  CHECK_EQ((*FindLink("pcie5"))->read_gbs,
+           doctest::Approx(32.0 * 16 * 128 / 130 / 8).epsilon(1e-4));
+  CHECK_EQ((*FindLink("pcie6"))->read_gbs,
+           doctest::Approx(64.0 * 16 / 8 * 236 / 256).epsilon(1e-4));
+}
+
+}  // namespace cairn
