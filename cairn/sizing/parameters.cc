@@ -131,6 +131,14 @@ struct Counter {
 
 }  // namespace
 
+ElementCount MixerParameters(const MixerSpec& mixer, int64_t hidden) {
+  return ElementCount(std::visit(Counter{hidden}, mixer));
+}
+
+ElementCount FeedForwardParameters(const FeedForwardSpec& network, int64_t hidden) {
+  return ElementCount(std::visit(Counter{hidden}, network));
+}
+
 std::optional<ElementCount> ParameterCount(const ModelSpec& model) {
   if (!model.uncounted.empty()) return std::nullopt;
   const Counter counter{model.hidden};
