@@ -73,13 +73,56 @@ class SizeTest(unittest.TestCase):
             (folder / "config.json").write_text((GOLDEN / "gemma3_text" / "config.json").read_text())
             self.assertIsNone(size_json(folder)["weights_bytes"])
 
-    def test_the_table_ends_with_the_totals(self):
+    def test_the_page_ends_with_the_total(self):
         run = size(GOLDEN / "gemma3_text", "-c", "5,4096", "--batch", 2)
         self.assertEqual(run.returncode, 0)
         self.assertEqual(run.stderr, "")
-        last = run.stdout.splitlines()[-1]
-        self.assertIn("4,096", last)
-        self.assertIn("1,059,328 bytes", last)
+        self.assertEqual(run.stdout.splitlines()[-1],
+                         "  total           0.0010 GiB (0.0011 GB) for 4096 tokens, batch=2")
+        self.assertIn("1,060,864", run.stdout)
+        self.assertNotIn("\x1b", run.stdout)
+
+    def test_the_calculators_spellings_ask_the_same(self):
+        ours = size_json(GOLDEN / "llama_gqa", "-c", 100, "--batch", 3, "--kv-dtype", "bf16")
+        theirs = size_json(GOLDEN / "llama_gqa", "--context-length", 100, "--batch-size", 3, "--dtype-bytes", 2)
+        self.assertEqual(ours, theirs)
+        eight_bits = size_json(GOLDEN / "llama_gqa", "-c", 100, "--dtype-bytes", 1)
+        self.assertEqual(6 * eight_bits["total_bytes"], ours["total_bytes"])
+        self.assert_refused([GOLDEN / "llama_gqa", "--dtype-bytes", 3], "--dtype-bytes 3", "1, 2 or 4")
+
+    def test_requests_of_a_file_share_a_prefix(self):
+        with tempfile.TemporaryDirectory() as name:
+            mix = pathlib.Path(name) / "mix.txt"
+            mix.write_text("# two lengths\n2 x 64\n128\n")
+            answer = size_json(GOLDEN / "llama_gqa", "--requests", mix, "--shared-prefix", 32)
+            row = answer["bytes_per_token"]
+            self.assertEqual(answer["sizes"][0]["batch"], 3)
+            self.assertEqual(answer["kv_bytes"], row * (32 + 2 * 32 + 96))
+            self.assert_refused([GOLDEN / "llama_gqa", "--requests", mix, "--batch", 2], "--requests")
+            mix.write_text("2 x\n")
+            self.assert_refused([GOLDEN / "llama_gqa", "--requests", mix], "mix.txt line 1")
+
+    def test_cards_of_all_stages_keep_what_the_model_keeps(self):
+        whole = size_json(GOLDEN / "llama_gqa", "-c", 100)
+        divided = size_json(GOLDEN / "llama_gqa", "-c", 100, "--tp", 2, "--pp", 2)
+        self.assertEqual(divided["total_bytes"], whole["total_bytes"])
+        self.assertEqual(divided["parallel"]["cards"], 4)
+        stages = divided["parallel"]["stages"]
+        self.assertEqual(2 * sum(s["sizes"][0]["total_bytes"] for s in stages), whole["total_bytes"])
+        self.assert_refused([GOLDEN / "llama_gqa", "--pp", 99], "--pp 99")
+
+    def test_other_formats_hold_the_same_numbers(self):
+        arguments = [GOLDEN / "gemma3_text", "-c", 4096]
+        total = size_json(*arguments)["total_bytes"]
+        self.assertIn(f",{total}\n", size(*arguments, "--csv").stdout)
+        self.assertIn(f"| {total:,} |", size(*arguments, "--markdown").stdout)
+        self.assert_refused([*arguments, "--csv", "--json"], "expected one of them")
+
+    def test_explain_prints_formulas_with_numbers_filled_in(self):
+        run = size(GOLDEN / "gemma3_text", "-c", 4096, "--explain")
+        text = " ".join(run.stdout.split())
+        self.assertIn("1 layer x (2 x 16 keys x 2 bytes + 2 x 16 values x 2 bytes) x T tokens", text)
+        self.assertIn("sliding 6,144 + full 524,288 = 530,432 bytes", text)
 
     def test_several_models_are_a_line_each_and_one_that_fails_stops_no_other(self):
         paths = [GOLDEN / "llama_mha", GOLDEN / "meta.json", GOLDEN / "gemma2"]

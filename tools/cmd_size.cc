@@ -1,7 +1,6 @@
 // cairn size: the memory that a model's state takes, from its description alone.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,25 +14,11 @@
 #include "cairn/weights/describe_model.h"
 #include "cairn/weights/weight_file.h"
 #include "tools/commands.h"
-#include "tools/model_args.h"
+#include "tools/size_args.h"
+#include "tools/terminal.h"
 
 namespace cairn {
 namespace {
-
-struct SizeArgs {
-  std::vector<std::string> models;
-  std::vector<int64_t> contexts;  // empty: the model's own
-  int64_t batch = 1;
-  std::string type;  // of keys and values
-  std::string key_type;
-  std::string value_type;
-  bool json = false;
-};
-
-struct SizedModel {
-  ModelSpec spec;
-  std::optional<WeightTotals> weights;
-};
 
 Result<WeightTotals> TotalsOf(const WeightFile& file) {
   int64_t parameters = 0;
@@ -61,7 +46,7 @@ Result<WeightTotals> TotalsOf(const WeightFile& file) {
 Result<SizedModel> ReadConfig(const std::string& path) {
   CAIRN_ASSIGN(const std::string json, ReadFile(path, HfConfig::kMaxBytes));
   CAIRN_ASSIGN(ModelSpec spec, ModelSpecFromConfig(json, path));
-  return SizedModel{std::move(spec), std::nullopt};
+  return SizedModel{.name = path, .spec = std::move(spec)};
 }
 
 // A folder needs its config.json only; weights are counted where they are complete.
@@ -91,49 +76,27 @@ Result<SizedModel> ReadModel(const std::string& path) {
   return model;
 }
 
-// Forms that some engine keeps keys and values in; this one may not be among them.
-Result<DType> SizedCodecFromName(const char* flag, const std::string& name) {
-  constexpr std::array kCodecs = {DType::kF32,  DType::kF16,   DType::kBF16, DType::kF8E4M3,
-                                  DType::kQ8_0, DType::kQ4_0,  DType::kQ4_1, DType::kQ5_0,
-                                  DType::kQ5_1, DType::kIQ4_NL};
-  if (name == "fp8" || name == "fp8_e4m3") return DType::kF8E4M3;
-  const std::optional<DType> dtype = DTypeFromName(name);
-  if (dtype && std::ranges::find(kCodecs, *dtype) != kCodecs.end()) return *dtype;
-  return Fail(ErrorCode::kInvalidArgument,
-              "{} {}: no such state type; f32, f16, bf16, fp8, q8_0, q5_1, q5_0, q4_1, q4_0 and "
-              "iq4_nl are",
-              flag, name);
-}
-
-Result<StateCodecs> CodecsOf(const SizeArgs& args) {
-  const auto read = [&](const char* flag, const std::string& own) -> Result<DType> {
-    if (!own.empty()) return SizedCodecFromName(flag, own);
-    if (!args.type.empty()) return SizedCodecFromName("--kv-dtype", args.type);
-    return DType::kF16;
-  };
-  StateCodecs codecs;
-  CAIRN_ASSIGN(codecs.keys, read("-ctk", args.key_type));
-  CAIRN_ASSIGN(codecs.values, read("-ctv", args.value_type));
-  return codecs;
-}
-
-// The model's own context, or a common one where its file names none.
-TokenCount DefaultContext(const ModelSpec& spec) {
-  constexpr TokenCount kUnnamed{4096};
-  return spec.context_length > TokenCount(0) ? spec.context_length : kUnnamed;
+TextStyle StyleOf(const SizeArgs& args) {
+  return {.columns = OutputColumns(), .blocks = OutputIsTerminal(), .explain = args.explain};
 }
 
 Result<std::string> ReportOf(const SizeArgs& args, const std::string& path) {
-  SizingQuestion question;
-  CAIRN_ASSIGN(question.codecs, CodecsOf(args));
-  CAIRN_ASSIGN(const SizedModel model, ReadModel(path));
-  question.batch = args.batch;
-  for (const int64_t tokens : args.contexts) question.tokens.emplace_back(tokens);
-  if (args.contexts.empty()) question.tokens.push_back(DefaultContext(model.spec));
-  CAIRN_ASSIGN(const Sizing sizing, SizeModel(model.spec, std::move(question), model.weights));
-  if (!args.json) return SizingText(path, model.spec, sizing);
-  return args.models.size() == 1 ? SizingJson(path, model.spec, sizing)
-                                 : SizingJsonLine(path, model.spec, sizing);
+  CAIRN_ASSIGN(const SizeArgs::Format format, args.ChosenFormat());
+  CAIRN_ASSIGN(SizeRequest request, args.Request());
+  CAIRN_ASSIGN(SizedModel model, ReadModel(path));
+  model.name = path;
+  CAIRN_ASSIGN(const SizeReport report, AnswerSizeRequest(std::move(model), std::move(request)));
+  switch (format) {
+    case SizeArgs::Format::kText:
+      return ReportText(report, StyleOf(args));
+    case SizeArgs::Format::kJson:
+      return ReportJson(report, args.models.size() == 1 ? 2 : -1);
+    case SizeArgs::Format::kMarkdown:
+      return ReportMarkdown(report, args.explain);
+    case SizeArgs::Format::kCsv:
+      return ReportCsv(report);
+  }
+  return std::string();
 }
 
 // Of several models each is reported, also when others can't be sized.
@@ -148,7 +111,9 @@ int SizeEach(const SizeArgs& args) {
       continue;
     }
     exit_code = std::max(exit_code, ExitCodeOf(report.error()));
-    if (args.json) fmt::print("{}", ErrorJsonLine(path, report.error()));
+    if (args.json && args.models.size() > 1) {
+      fmt::print("{}", ErrorJsonLine(path, report.error()));
+    }
   }
   return exit_code;
 }
@@ -158,30 +123,8 @@ int SizeEach(const SizeArgs& args) {
 void AddSizeCommand(CLI::App& app, ChosenCommand& chosen) {
   static SizeArgs args;  // the parser writes into it after this function has returned
   CLI::App& command = *app.add_subcommand("size", "Say how much memory a model's state takes");
-  command
-      .add_option(
-          "model", args.models,
-          "A .gguf file, a Hugging Face folder or a config.json; several give a report each")
-      ->required();
-  command
-      .add_option("-c,--context", args.contexts, "Tokens of each request (default: the model's)")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command.add_option("--batch", args.batch, "Requests that share nothing");
-  command.add_option("--cache-type-k", args.key_type, "-ctk: stored form of keys");
-  command.add_option("--cache-type-v", args.value_type, "-ctv: stored form of values");
-  command.add_option("--kv-dtype", args.type,
-                     "Stored form of both: f32, f16 (default), bf16, fp8, q8_0, q4_0, ...");
-  command.add_flag("--json", args.json, "Print JSON, one line a model if there are several");
-  command.callback([&chosen] {
-    chosen = [] {
-      if (args.models.size() > 1) return SizeEach(args);
-      const Result<std::string> report = ReportOf(args, args.models.front());
-      if (!report) return ExitCodeOf(report.error());
-      fmt::print("{}", *report);
-      return 0;
-    };
-  });
+  args.AddFlags(command);
+  command.callback([&chosen] { chosen = [] { return SizeEach(args); }; });
 }
 
 }  // namespace cairn

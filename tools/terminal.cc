@@ -1,6 +1,7 @@
 #include "tools/terminal.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -55,6 +56,15 @@ std::string BytesText(Bytes bytes) {
   }
   if (unit == 0) return fmt::format("{} bytes", bytes.value());
   return fmt::format("{:.2f} {} ({} bytes)", value, kUnits[unit], WithSeparators(bytes.value()));
+}
+
+bool OutputIsTerminal() { return isatty(STDOUT_FILENO) != 0; }
+
+int OutputColumns() {
+  constexpr int kPlain = 100;
+  winsize size = {};
+  if (!OutputIsTerminal() || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return kPlain;
+  return size.ws_col == 0 ? kPlain : int{size.ws_col};
 }
 
 void CatchInterrupts() {

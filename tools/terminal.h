@@ -30,6 +30,10 @@ std::string BytesText(Bytes bytes);
 // 1310720 -> "1,310,720"
 std::string WithSeparators(int64_t value);
 
+// Whether standard output is a terminal, and how many columns it has (100 if it isn't one).
+bool OutputIsTerminal();
+int OutputColumns();
+
 // Ctrl-C sets a flag instead of ending the process; a second one ends it.
 void CatchInterrupts();
 bool Interrupted();

@@ -1,9 +1,10 @@
-// A Sizing as JSON.
+// A SizeReport as JSON.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cairn/sizing/explain.h"
 #include "cairn/sizing/report.h"
 
 namespace cairn {
@@ -82,7 +83,7 @@ void AddSummary(const LayerState& state, Json& json) {
   if (!states.empty()) json["states"] = std::move(states);
 }
 
-Json GroupJson(const LayerGroup& group, const SizingQuestion& question) {
+Json GroupJson(const LayerGroup& group, const Sizing& sizing) {
   Json json = {
       {"kind", group.kind}, {"indices", RunsOf(group.layers)}, {"count", group.layers.size()}};
   AddSummary(group.state, json);
@@ -99,38 +100,46 @@ Json GroupJson(const LayerGroup& group, const SizingQuestion& question) {
   json["fixed_bytes_per_request"] = group.fixed_bytes_per_request.value();
   json["sizes"] = Json::array();
   for (size_t i = 0; i < group.amounts.size(); ++i) {
-    Json size = {{"tokens", question.tokens[i].value()}};
+    Json size = {{"tokens", sizing.answers[i].tokens.value()}};
     size.update(AmountJson(group.amounts[i]));
     json["sizes"].push_back(std::move(size));
   }
   return json;
 }
 
-Json AnswerJson(const SizeAnswer& answer, int64_t batch, TokenCount context_length) {
+Json AnswerJson(const SizeAnswer& answer, TokenCount context_length) {
   Json json = {
       {"tokens", answer.tokens.value()},
-      {"batch", batch},
+      {"batch", answer.requests},
       {"exceeds_context_length", context_length > TokenCount(0) && answer.tokens > context_length}};
   json.update(AmountJson(answer.total));
   json["per_request"] = AmountJson(answer.per_request);
   return json;
 }
 
-Json ReportJson(std::string_view name, const ModelSpec& model, const Sizing& sizing) {
-  Json json = {{"model", name},
-               {"family", model.family},
-               {"context_length", nullptr},
-               {"parameters", nullptr},
-               {"weights_bytes", nullptr},
-               {"kv_dtype",
-                {{"keys", InfoOf(sizing.question.codecs.keys).name},
-                 {"values", InfoOf(sizing.question.codecs.values).name}}},
-               {"elements_per_token", sizing.elements_per_token.value()},
-               {"bytes_per_token", sizing.bytes_per_token.value()},
-               {"fixed_bytes_per_request", sizing.fixed_bytes_per_request.value()}};
-  if (model.context_length > TokenCount(0)) {
-    json["context_length"] = model.context_length.value();
+Json ParallelJson(const SizeReport& report) {
+  const Parallelism& parallel = report.request.parallel;
+  Json json = {{"tp", parallel.tp}, {"pp", parallel.pp},   {"dp", parallel.dp},
+               {"ep", parallel.ep}, {"dcp", parallel.dcp}, {"cards", parallel.Cards()}};
+  json["stages"] = Json::array();
+  for (const StageSizing& stage : report.stages) {
+    Json each = {{"stage", stage.rank.stage},
+                 {"first_layer", stage.rank.first_layer.value()},
+                 {"end_layer", stage.rank.end_layer.value()},
+                 {"bytes_per_token", stage.sizing.bytes_per_token.value()},
+                 {"fixed_bytes_per_request", stage.sizing.fixed_bytes_per_request.value()}};
+    each["sizes"] = Json::array();
+    for (const SizeAnswer& answer : stage.sizing.answers) {
+      Json size = {{"tokens", answer.tokens.value()}, {"batch", answer.requests}};
+      size.update(AmountJson(answer.total));
+      each["sizes"].push_back(std::move(size));
+    }
+    json["stages"].push_back(std::move(each));
   }
+  return json;
+}
+
+void AddWeights(const Sizing& sizing, const ModelSpec& model, Json& json) {
   if (sizing.parameters) {
     json["parameters"] = sizing.parameters->value();
   } else {
@@ -139,20 +148,52 @@ Json ReportJson(std::string_view name, const ModelSpec& model, const Sizing& siz
   if (sizing.weights && sizing.weights->bytes) {
     json["weights_bytes"] = sizing.weights->bytes->value();
   }
+}
+
+Json HeadJson(const SizeReport& report) {
+  const ModelSpec& model = report.model.spec;
+  const Sizing& sizing = report.sizing;
+  Json json = {{"model", report.model.name},
+               {"family", model.family},
+               {"architecture", AttentionName(model)},
+               {"context_length", nullptr},
+               {"parameters", nullptr},
+               {"weights_bytes", nullptr},
+               {"kv_dtype",
+                {{"keys", InfoOf(sizing.question.codecs.keys).name},
+                 {"values", InfoOf(sizing.question.codecs.values).name}}},
+               {"shared_prefix", sizing.question.shared_prefix.value()},
+               {"elements_per_token", sizing.elements_per_token.value()},
+               {"bytes_per_token", sizing.bytes_per_token.value()},
+               {"fixed_bytes_per_request", sizing.fixed_bytes_per_request.value()}};
+  if (model.context_length > TokenCount(0)) {
+    json["context_length"] = model.context_length.value();
+  }
+  AddWeights(sizing, model, json);
   if (!sizing.answers.empty()) {
     const StateAmount& last = sizing.answers.back().total;
     json["kv_bytes"] = last.kv_bytes.value();
     json["state_bytes"] = last.state_bytes.value();
-    json["total_bytes"] = (last.kv_bytes + last.state_bytes).value();
+    json["total_bytes"] = last.TotalBytes().value();
   }
+  return json;
+}
+
+Json ObjectOf(const SizeReport& report) {
+  Json json = HeadJson(report);
   json["sizes"] = Json::array();
-  for (const SizeAnswer& answer : sizing.answers) {
-    json["sizes"].push_back(AnswerJson(answer, sizing.question.batch, model.context_length));
+  for (const SizeAnswer& answer : report.sizing.answers) {
+    json["sizes"].push_back(AnswerJson(answer, report.model.spec.context_length));
   }
   json["layers"] = Json::array();
-  for (const LayerGroup& group : sizing.groups) {
-    json["layers"].push_back(GroupJson(group, sizing.question));
+  for (const LayerGroup& group : report.sizing.groups) {
+    json["layers"].push_back(GroupJson(group, report.sizing));
   }
+  json["parallel"] = ParallelJson(report);
+  // What sections say is written once, by RenderJson.
+  json.update(Json::parse(RenderJson(report.sections, -1)));
+  json["explain"] = ExplainSection(report).notes;
+  json["warnings"] = report.warnings;
   return json;
 }
 
@@ -163,12 +204,8 @@ std::string Dump(const Json& json, int indent) {
 
 }  // namespace
 
-std::string SizingJson(std::string_view name, const ModelSpec& model, const Sizing& sizing) {
-  return Dump(ReportJson(name, model, sizing), 2);
-}
-
-std::string SizingJsonLine(std::string_view name, const ModelSpec& model, const Sizing& sizing) {
-  return Dump(ReportJson(name, model, sizing), -1);
+std::string ReportJson(const SizeReport& report, int indent) {
+  return Dump(ObjectOf(report), indent);
 }
 
 std::string ErrorJsonLine(std::string_view name, const Error& error) {

@@ -12,18 +12,22 @@ namespace {
 
 using Json = nlohmann::json;
 
-Sizing SizeGolden(const ModelSpec& model, std::optional<WeightTotals> weights = std::nullopt) {
-  const auto sizing =
-      SizeModel(model, {.batch = 2, .tokens = {TokenCount(5), TokenCount(4096)}}, weights);
-  REQUIRE_MESSAGE(sizing.has_value(), sizing.error().message);
-  return *sizing;
+SizeReport ReportOf(const ModelSpec& model, std::optional<WeightTotals> weights = std::nullopt,
+                    const char* name = "m") {
+  auto report =
+      AnswerSizeRequest({.name = name, .spec = model, .weights = weights},
+                        {.question = {.batch = 2, .tokens = {TokenCount(5), TokenCount(4096)}}});
+  REQUIRE_MESSAGE(report.has_value(), report.error().message);
+  return *std::move(report);
 }
+
+Json JsonOf(const SizeReport& report) { return Json::parse(ReportJson(report, 2)); }
 
 }  // namespace
 
 TEST_CASE("the JSON report carries the sizing's numbers under lasting names") {
   const ModelSpec model = GoldenModel("gemma3_text");
-  const Json json = Json::parse(SizingJson("a/b", model, SizeGolden(model)));
+  const Json json = JsonOf(ReportOf(model, std::nullopt, "a/b"));
   CHECK_EQ(json.at("model"), "a/b");
   CHECK_EQ(json.at("family"), "gemma3");
   CHECK_EQ(json.at("context_length"), 512);
@@ -72,7 +76,7 @@ TEST_CASE("the JSON report carries the sizing's numbers under lasting names") {
 TEST_CASE("layers that read others are one group that names them, fixed states are listed") {
   const ModelSpec shared =
       ModelFromJson(SmallConfig("hunyuan", R"("use_cla": true, "cla_share_factor": 2)"));
-  const Json layers = Json::parse(SizingJson("m", shared, SizeGolden(shared))).at("layers");
+  const Json layers = JsonOf(ReportOf(shared)).at("layers");
   REQUIRE_EQ(layers.size(), 2);
   CHECK_EQ(layers.at(0).at("k"), 32);
   CHECK_EQ(layers.at(0).at("v"), 32);
@@ -82,7 +86,7 @@ TEST_CASE("layers that read others are one group that names them, fixed states a
   CHECK_EQ(layers.at(1).at("k"), 0);
 
   const ModelSpec rwkv = ModelFromJson(SmallConfig("rwkv7"));
-  const Json json = Json::parse(SizingJson("m", rwkv, SizeGolden(rwkv)));
+  const Json json = JsonOf(ReportOf(rwkv));
   CHECK_EQ(json.at("layers").at(0).at("states"),
            Json({{"shift", 128, "bf16"}, {"wkv", 1024, "f32"}}));
   CHECK_EQ(json.at("state_bytes"), 2 * 4 * (1024 * 4 + 128 * 2));
@@ -93,9 +97,9 @@ TEST_CASE("layers that read others are one group that names them, fixed states a
 
 TEST_CASE("a line of JSON is the report without line breaks, and an error has one too") {
   const ModelSpec model = GoldenModel("llama_mha");
-  const std::string line = SizingJsonLine("m", model, SizeGolden(model));
+  const std::string line = ReportJson(ReportOf(model), -1);
   CHECK_EQ(line.find('\n'), line.size() - 1);
-  CHECK_EQ(Json::parse(line), Json::parse(SizingJson("m", model, SizeGolden(model))));
+  CHECK_EQ(Json::parse(line), JsonOf(ReportOf(model)));
   CHECK_EQ(ErrorJsonLine("m", {ErrorCode::kCorrupt, "not JSON"}),
            "{\"model\":\"m\",\"error\":\"not JSON\"}\n");
 }
@@ -103,8 +107,7 @@ TEST_CASE("a line of JSON is the report without line breaks, and an error has on
 TEST_CASE("weights count where the file tells their size") {
   const ModelSpec model = GoldenModel("llama_mha");
   const auto report = [&](std::optional<Bytes> bytes) {
-    const Sizing sizing = SizeGolden(model, WeightTotals{ElementCount(9), bytes});
-    return Json::parse(SizingJson("m", model, sizing));
+    return JsonOf(ReportOf(model, WeightTotals{ElementCount(9), bytes}));
   };
   CHECK_EQ(report(Bytes(77)).at("weights_bytes"), 77);
   CHECK_EQ(report(Bytes(77)).at("parameters"), 9);
@@ -113,25 +116,51 @@ TEST_CASE("weights count where the file tells their size") {
 
 TEST_CASE("a name of any bytes still gives valid JSON") {
   const ModelSpec model = GoldenModel("llama_mha");
-  CHECK(Json::accept(SizingJson("a\xff\"\n", model, SizeGolden(model))));
+  CHECK(Json::accept(ReportJson(ReportOf(model, std::nullopt, "a\xff\"\n"), 2)));
 }
 
-TEST_CASE("the text report is a table with the totals last") {
+TEST_CASE("the page names what calculators name and closes with the total") {
   const ModelSpec model = GoldenModel("gemma3_text");
   const WeightTotals weights = {ElementCount(1234567), Bytes(3 * 1024 * 1024)};
-  CHECK_EQ(SizingText("m", model, SizeGolden(model, weights)),
-           "m: gemma3, 7 layers, context 512\n"
-           "parameters       1,234,567 in 3,145,728 bytes (3.00 MiB)\n"
-           "state per token  128 bytes\n"
-           "state fixed      0 bytes per request\n"
-           "\n"
-           "layers      kind       kept by each                        bytes per token\n"
-           "0-4, 6 (6)  sliding 8  keys 2 x 16 f16, values 2 x 16 f16  0\n"
-           "5 (1)       full       keys 2 x 16 f16, values 2 x 16 f16  128\n"
-           "\n"
-           "context  batch  state                       allocated in blocks\n"
-           "5        2      8,960 bytes (8.75 KiB)      28,672 bytes (28.00 KiB)\n"
-           "4,096    2      1,059,328 bytes (1.01 MiB)  1,073,152 bytes (1.02 MiB)\n");
+  const std::string text = ReportText(ReportOf(model, weights), {});
+  CHECK(text.starts_with("m\n  family                gemma3\n"));
+  for (const char* line : {"  weights in the file   3,145,728 bytes (3.00 MiB)\n",
+                           "  layers                7\n", "  num_kv_heads          2\n",
+                           "  head_dim              16\n", "  per_token_bytes       128\n",
+                           "  per_token_kib         0.1\n", "  5           1  full       "}) {
+    CHECK_MESSAGE(text.find(line) != std::string::npos, line << text);
+  }
+  CHECK(text.ends_with("  total           0.0010 GiB (0.0011 GB) for 4096 tokens, batch=2\n"));
+}
+
+TEST_CASE("divided models show what a card of each stage keeps, in all formats") {
+  const auto report = AnswerSizeRequest(
+      {.name = "m", .spec = GoldenModel("llama_gqa")},
+      {.question = {.tokens = {TokenCount(100)}}, .parallel = {.tp = 2, .pp = 2}});
+  REQUIRE(report.has_value());
+  const Json stages = JsonOf(*report).at("parallel").at("stages");
+  REQUIRE_EQ(stages.size(), 2);
+  const int64_t whole = JsonOf(*report).at("total_bytes");
+  int64_t sum = 0;
+  for (const Json& stage : stages)
+    sum += 2 * stage.at("sizes").at(0).at("total_bytes").get<int64_t>();
+  CHECK_EQ(sum, whole);
+  CHECK(ReportText(*report, {}).find("State of a card (tp 2, pp 2") != std::string::npos);
+  CHECK(ReportMarkdown(*report, false).find("| a card keeps |") != std::string::npos);
+  CHECK(ReportCsv(*report).find("\ncards,stages,0,") != std::string::npos);
+}
+
+TEST_CASE("further answers join the JSON under their own names") {
+  SizeReport report = ReportOf(GoldenModel("llama_mha"));
+  report.sections.push_back(
+      {.key = "budget",
+       .title = "Budget",
+       .fields = {{.key = "left_bytes", .label = "left", .value = int64_t{7}}}});
+  report.warnings = {"mind this"};
+  const Json json = JsonOf(report);
+  CHECK_EQ(json.at("budget").at("left_bytes"), 7);
+  CHECK_EQ(json.at("warnings"), Json({"mind this"}));
+  CHECK_EQ(json.at("explain").size(), 3);
 }
 
 }  // namespace cairn

@@ -63,11 +63,18 @@ struct Table {
   std::vector<std::vector<Cell>> rows = {};
 };
 
+// A part of a whole, drawn as a stretch of a bar; the fields hold the same numbers.
+struct BarPart {
+  std::string label;
+  Bytes bytes;
+};
+
 struct Section {
   std::string key;    // of the JSON object: "budget"
   std::string title;  // for people: "Memory of a card"
   std::vector<Field> fields = {};
   std::vector<Table> tables = {};
+  std::vector<BarPart> bar = {};
   std::vector<std::string> notes = {};     // rules and sources, a sentence each
   std::vector<std::string> warnings = {};  // what one may get wrong here, a sentence each
 };

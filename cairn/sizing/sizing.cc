@@ -13,36 +13,7 @@ Status CheckQuestion(const SizingQuestion& question) {
     return Fail(ErrorCode::kInvalidArgument, "batch {}, expected 1 to {}", question.batch,
                 kMaxBatch);
   }
-  for (const TokenCount tokens : question.tokens) {
-    if (tokens < TokenCount(0) || tokens > kMaxStateTokens) {
-      return Fail(ErrorCode::kInvalidArgument, "context {}, expected 0 to {} tokens",
-                  tokens.value(), kMaxStateTokens.value());
-    }
-  }
   return {};
-}
-
-StateAmount AmountAt(const StateLayout& layout, TokenCount tokens) {
-  return {.content_elements = layout.ContentElements(tokens),
-          .content_bytes = layout.ContentBytes(tokens),
-          .allocated_bytes = layout.AllocatedBytes(tokens),
-          .kv_bytes = layout.SeenRowBytes(tokens),
-          .state_bytes = layout.fixed_content_bytes()};
-}
-
-StateAmount Times(const StateAmount& amount, int64_t factor) {
-  return {.content_elements = amount.content_elements * factor,
-          .content_bytes = amount.content_bytes * factor,
-          .allocated_bytes = amount.allocated_bytes * factor,
-          .kv_bytes = amount.kv_bytes * factor,
-          .state_bytes = amount.state_bytes * factor};
-}
-
-bool Overflows(const StateAmount& amount, int64_t factor) {
-  int64_t product = 0;
-  const Bytes most = std::max(amount.allocated_bytes, amount.kv_bytes + amount.state_bytes);
-  return __builtin_mul_overflow(most.value(), factor, &product) ||
-         __builtin_mul_overflow(amount.content_elements.value(), factor, &product);
 }
 
 const Alias* AliasOf(const LayerState& state) {
@@ -86,13 +57,23 @@ Status SizeGroup(const SizingQuestion& question, LayerGroup& group) {
   group.elements_per_token = layout.MarginalElementsPerToken();
   group.bytes_per_token = layout.MarginalBytesPerToken();
   group.fixed_bytes_per_request = layout.fixed_bytes();
-  for (const TokenCount tokens : question.tokens) {
-    group.amounts.push_back(Times(AmountAt(layout, tokens), question.batch));
+  for (const RequestMix& mix : question.Mixes()) {
+    CAIRN_ASSIGN(const StateAmount amount, AmountOf(layout, mix, question.row_ranks));
+    group.amounts.push_back(amount);
   }
   return {};
 }
 
 }  // namespace
+
+std::vector<RequestMix> SizingQuestion::Mixes() const {
+  if (!requests.empty()) return {{.groups = requests, .shared_prefix = shared_prefix}};
+  std::vector<RequestMix> mixes;
+  for (const TokenCount each : tokens) {
+    mixes.push_back({.groups = {{.count = batch, .tokens = each}}, .shared_prefix = shared_prefix});
+  }
+  return mixes;
+}
 
 std::vector<std::pair<int32_t, int32_t>> RunsOf(const std::vector<LayerIndex>& layers) {
   std::vector<std::pair<int32_t, int32_t>> runs;
@@ -119,15 +100,14 @@ Result<Sizing> SizeModel(const ModelSpec& model, SizingQuestion question,
   sizing.elements_per_token = layout.MarginalElementsPerToken();
   sizing.bytes_per_token = layout.MarginalBytesPerToken();
   sizing.fixed_bytes_per_request = layout.fixed_bytes();
-  for (const TokenCount tokens : question.tokens) {
-    const StateAmount amount = AmountAt(layout, tokens);
-    if (Overflows(amount, question.batch)) {
-      return Fail(ErrorCode::kInvalidArgument,
-                  "batch {} of {} tokens takes more bytes than can be counted", question.batch,
-                  tokens.value());
-    }
-    sizing.answers.push_back(
-        {.tokens = tokens, .per_request = amount, .total = Times(amount, question.batch)});
+  for (const RequestMix& mix : question.Mixes()) {
+    SizeAnswer& answer = sizing.answers.emplace_back();
+    answer.tokens = mix.Longest();
+    answer.requests = mix.Requests();
+    CAIRN_ASSIGN(answer.total, AmountOf(layout, mix, question.row_ranks));
+    const RequestMix alone = {.groups = {{.count = 1, .tokens = answer.tokens}},
+                              .shared_prefix = {}};
+    CAIRN_ASSIGN(answer.per_request, AmountOf(layout, alone, question.row_ranks));
   }
   for (LayerGroup& group : sizing.groups) CAIRN_TRY(SizeGroup(question, group));
   sizing.question = std::move(question);

@@ -15,6 +15,7 @@
 
 #include "cairn/base/ids.h"
 #include "cairn/base/status.h"
+#include "cairn/sizing/request_mix.h"
 #include "cairn/spec/model_spec.h"
 #include "cairn/spec/state_layout.h"
 
@@ -22,28 +23,23 @@ namespace cairn {
 
 inline constexpr int64_t kMaxBatch = 1'000'000;
 
-// What is asked: `batch` requests that share nothing, each of so many tokens.
+// What is asked: for each entry of `tokens` the state of `batch` requests so long; or, where there
+// are `requests`, the state of those together.
 struct SizingQuestion {
   StateCodecs codecs = {};
-  int64_t batch = 1;               // 1 .. kMaxBatch
-  std::vector<TokenCount> tokens;  // each 0 .. kMaxStateTokens
+  int64_t batch = 1;                    // 1 .. kMaxBatch
+  std::vector<TokenCount> tokens = {};  // each 0 .. kMaxStateTokens
+  std::vector<RequestGroup> requests = {};
+  TokenCount shared_prefix = {};  // of all requests
+  int row_ranks = 1;              // cards that divide a sequence's rows (AmountOf)
+
+  std::vector<RequestMix> Mixes() const;
 };
 
 // Of a file's tensor table.
 struct WeightTotals {
   ElementCount parameters;
   std::optional<Bytes> bytes;  // nothing when the file has types of unknown size
-};
-
-// The state of a batch, or a group's part of it.
-struct StateAmount {
-  ElementCount content_elements;
-  Bytes content_bytes;
-  Bytes allocated_bytes;
-  Bytes kv_bytes;     // rows: min(tokens, W) of a window, its own token's with them
-  Bytes state_bytes;  // all that doesn't grow
-
-  bool operator==(const StateAmount&) const = default;
 };
 
 // All layers of one kind that keep the same state; figures are the group's, not one layer's.
@@ -55,13 +51,14 @@ struct LayerGroup {
   ElementCount elements_per_token;  // at the margin: once every window is full
   Bytes bytes_per_token;
   Bytes fixed_bytes_per_request;
-  std::vector<StateAmount> amounts;  // per answer of the sizing
+  std::vector<StateAmount> amounts;  // one for each answer of the sizing
 };
 
 struct SizeAnswer {
-  TokenCount tokens;  // of each request
-  StateAmount per_request;
-  StateAmount total;  // of the batch
+  TokenCount tokens;  // of the longest request
+  int64_t requests = 1;
+  StateAmount per_request;  // one request of so many tokens that shares nothing
+  StateAmount total;        // all requests, the shared prefix once
 };
 
 struct Sizing {
@@ -73,7 +70,7 @@ struct Sizing {
   Bytes bytes_per_token;
   Bytes fixed_bytes_per_request;
   std::vector<LayerGroup> groups;   // by first layer
-  std::vector<SizeAnswer> answers;  // in the order of question.tokens
+  std::vector<SizeAnswer> answers;  // in the order of question.Mixes()
 };
 
 // Runs of consecutive layers, both ends included.

@@ -139,7 +139,7 @@ TEST_CASE("questions without an answer are refused") {
       "llama", R"("num_attention_heads": 4096, "num_key_value_heads": 4096, "head_dim": 1024)"));
   CHECK_EQ(
       SizeError(large, {.codecs = kFloat32, .batch = 1000000, .tokens = {TokenCount(1 << 30)}}),
-      "batch 1000000 of 1073741824 tokens takes more bytes than can be counted");
+      "1000000 requests of up to 1073741824 tokens take more bytes than can be counted");
 }
 
 }  // namespace cairn

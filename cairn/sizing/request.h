@@ -1,0 +1,61 @@
+// SizeRequest: everything that can be asked about a model's size, and the report that answers it.
+//
+// The command line, the page and whoever else asks fill in the same request. Plain data and a pure
+// function; thread-compatible.
+#ifndef CAIRN_SIZING_REQUEST_H_
+#define CAIRN_SIZING_REQUEST_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cairn/base/status.h"
+#include "cairn/sizing/parallel.h"
+#include "cairn/sizing/section.h"
+#include "cairn/sizing/sizing.h"
+#include "cairn/spec/model_spec.h"
+
+namespace cairn {
+
+struct SizeRequest {
+  SizingQuestion question = {};  // no tokens and no requests: the model's own context
+  Parallelism parallel = {};
+  std::string weights_dtype = {};  // empty: as the file has them, else bf16
+  std::string gpu = {};            // "H100", "H100x4"; empty: no card is asked about
+  double memory_fraction = 0.9;    // of a card's memory that may be used
+};
+
+// What one card of a pipeline stage keeps.
+struct StageSizing {
+  RankModel rank;
+  Sizing sizing;
+};
+
+struct SizedModel {
+  std::string name;  // what the user called it
+  ModelSpec spec;
+  std::optional<WeightTotals> weights = std::nullopt;
+  std::vector<std::string> notes = {};  // of the file: what is missing or odd there
+};
+
+struct SizeReport {
+  SizedModel model;
+  SizeRequest request;
+  Sizing sizing;                    // of the whole model on one card
+  std::vector<StageSizing> stages;  // one if nothing is divided
+  std::vector<Section> sections;    // answers beyond the state
+  std::vector<std::string> warnings;
+
+  // The most that a card of any stage keeps, per answer.
+  const StageSizing& FullestStage(size_t answer) const;
+};
+
+// Errors: those of SizeModel and RankModels, and names that aren't known.
+Result<SizeReport> AnswerSizeRequest(SizedModel model, SizeRequest request);
+
+// The model's own context, or a common one where its file names none.
+TokenCount DefaultContext(const ModelSpec& model);
+
+}  // namespace cairn
+
+#endif  // CAIRN_SIZING_REQUEST_H_

@@ -1,0 +1,138 @@
+#include "tools/size_args.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "cairn/base/dtype.h"
+#include "cairn/base/env.h"
+
+namespace cairn {
+namespace {
+
+// Forms that some engine keeps keys and values in; this one may not be among them.
+Result<DType> SizedCodecFromName(const char* flag, const std::string& name) {
+  constexpr std::array kCodecs = {DType::kF32,  DType::kF16,  DType::kBF16,  DType::kF8E4M3,
+                                  DType::kI8,   DType::kQ8_0, DType::kQ4_0,  DType::kQ4_1,
+                                  DType::kQ5_0, DType::kQ5_1, DType::kIQ4_NL};
+  if (name == "fp8" || name == "fp8_e4m3" || name == "fp8_e5m2") return DType::kF8E4M3;
+  if (name == "int8") return DType::kI8;
+  const std::optional<DType> dtype = DTypeFromName(name);
+  if (dtype && std::ranges::find(kCodecs, *dtype) != kCodecs.end()) return *dtype;
+  return Fail(ErrorCode::kInvalidArgument,
+              "{} {}: no such state type; f32, f16, bf16, fp8, int8, q8_0, q5_1, q5_0, q4_1, q4_0 "
+              "and iq4_nl are",
+              flag, name);
+}
+
+Result<DType> CodecOfBytes(int bytes) {
+  if (bytes == 1) return DType::kF8E4M3;
+  if (bytes == 2) return DType::kBF16;
+  if (bytes == 4) return DType::kF32;
+  return Fail(ErrorCode::kInvalidArgument, "--dtype-bytes {}, expected 1, 2 or 4", bytes);
+}
+
+Result<StateCodecs> CodecsOf(const SizeArgs& args) {
+  const auto read = [&](const char* flag, const std::string& own) -> Result<DType> {
+    if (!own.empty()) return SizedCodecFromName(flag, own);
+    if (!args.type.empty()) return SizedCodecFromName("--kv-dtype", args.type);
+    if (args.dtype_bytes != 0) return CodecOfBytes(args.dtype_bytes);
+    return DType::kF16;
+  };
+  StateCodecs codecs;
+  CAIRN_ASSIGN(codecs.keys, read("-ctk", args.key_type));
+  CAIRN_ASSIGN(codecs.values, read("-ctv", args.value_type));
+  return codecs;
+}
+
+void AddMixFlags(SizeArgs& args, CLI::App& command) {
+  command
+      .add_option("-c,--context,--context-length", args.contexts,
+                  "Tokens of each request (default: the model's own context)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command.add_option("-b,--batch,--batch-size", args.batch, "Requests at once");
+  command.add_option("--requests", args.requests_file,
+                     "A file with a line for each kind of request: TOKENS or COUNT x TOKENS");
+  command.add_option("--shared-prefix", args.shared_prefix,
+                     "First tokens that all requests share; their rows are kept once");
+}
+
+void AddFormFlags(SizeArgs& args, CLI::App& command) {
+  command.add_option("--kv-dtype", args.type,
+                     "Stored form of keys and values: f32, f16 (default), bf16, fp8, q8_0, ...");
+  command.add_option("--cache-type-k", args.key_type, "-ctk: stored form of keys");
+  command.add_option("--cache-type-v", args.value_type, "-ctv: stored form of values");
+  command.add_option("--dtype-bytes", args.dtype_bytes, "1, 2 or 4: fp8, bf16 or f32");
+  command.add_option("--weights-dtype", args.weights_dtype,
+                     "Stored form of the weights (default: the file's, else bf16)");
+}
+
+void AddCardFlags(SizeArgs& args, CLI::App& command) {
+  Parallelism& parallel = args.parallel;
+  command.add_option("--tp", parallel.tp, "Tensor parallel cards");
+  command.add_option("--pp", parallel.pp, "Pipeline stages");
+  command.add_option("--pp-layers", parallel.stage_layers, "Layers of each stage")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command.add_option("--dp", parallel.dp, "Replicas that divide the requests");
+  command.add_option("--ep", parallel.ep, "Cards that divide the experts");
+  command.add_option("--dcp", parallel.dcp, "Of the --tp cards, so many divide a request's rows");
+  command.add_option("--gpu", args.gpu, "A card, or NAMExN; `cairn gpus` lists them");
+  command.add_option("--memory-fraction", args.memory_fraction,
+                     "Of a card's memory that may be used (default 0.9)");
+}
+
+}  // namespace
+
+void SizeArgs::AddFlags(CLI::App& command) {
+  command.add_option("model", models,
+                     "A .gguf file, a Hugging Face folder or a config.json; several give a report "
+                     "each");
+  AddMixFlags(*this, command);
+  AddFormFlags(*this, command);
+  AddCardFlags(*this, command);
+  command.add_flag("--explain", explain, "Print how each number comes about");
+  command.add_flag("--json", json, "Print JSON, one line a model if there are several");
+  command.add_flag("--markdown", markdown, "Print Markdown");
+  command.add_flag("--csv", csv, "Print CSV");
+}
+
+Result<SizeRequest> SizeArgs::Request() const {
+  SizeRequest request;
+  CAIRN_ASSIGN(request.question.codecs, CodecsOf(*this));
+  request.question.batch = batch;
+  request.question.shared_prefix = TokenCount(shared_prefix);
+  for (const int64_t tokens : contexts) request.question.tokens.emplace_back(tokens);
+  if (!requests_file.empty()) {
+    if (!contexts.empty() || batch != 1) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "--requests names lengths and counts itself; --context and --batch can't be "
+                  "given with it");
+    }
+    constexpr int64_t kMaxFileBytes = int64_t{64} << 20;
+    CAIRN_ASSIGN(const std::string text, ReadFile(requests_file, kMaxFileBytes));
+    CAIRN_ASSIGN(request.question.requests, ParseRequests(text, requests_file));
+  }
+  request.parallel = parallel;
+  if (parallel.pp == 1 && parallel.stage_layers.size() > 1) {
+    request.parallel.pp = static_cast<int>(parallel.stage_layers.size());
+  }
+  request.weights_dtype = weights_dtype;
+  request.gpu = gpu;
+  request.memory_fraction = memory_fraction;
+  return request;
+}
+
+Result<SizeArgs::Format> SizeArgs::ChosenFormat() const {
+  if (int{json} + int{markdown} + int{csv} > 1) {
+    return Fail(ErrorCode::kInvalidArgument, "--json, --markdown and --csv: expected one of them");
+  }
+  if (json) return Format::kJson;
+  if (markdown) return Format::kMarkdown;
+  return csv ? Format::kCsv : Format::kText;
+}
+
+}  // namespace cairn
