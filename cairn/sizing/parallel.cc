@@ -154,6 +154,32 @@ std::vector<LayerSpec> StageLayers(const ModelSpec& model, int tp, int first, in
   return layers;
 }
 
+// Cards that keep the same rows of a layer, and so can divide them by position instead: all for a
+// latent row, as many as repeat a KV head otherwise.
+struct CardsOfSameRows {
+  int tp;
+
+  int64_t operator()(const AttentionSpec& attention) const {
+    const bool all = attention.lifetime.kind == Lifetime::Kind::kAll;
+    return all ? std::max<int64_t>(1, tp / std::max<int64_t>(1, attention.kv_heads)) : tp;
+  }
+  int64_t operator()(const AttentionBesideMambaSpec& both) const { return (*this)(both.attention); }
+  int64_t operator()(const auto& /*other*/) const { return tp; }
+};
+
+Status CheckRowRanks(const ModelSpec& model, const Parallelism& parallel) {
+  if (parallel.dcp == 1) return {};
+  for (const LayerSpec& layer : model.layers) {
+    const int64_t most = std::visit(CardsOfSameRows{parallel.tp}, layer.mixer);
+    if (parallel.dcp <= most) continue;
+    return Fail(ErrorCode::kInvalidArgument,
+                "--dcp {}: of --tp {} cards, {} keep the same rows of a {} layer and can divide "
+                "them; expected at most that",
+                parallel.dcp, parallel.tp, most, KindOf(layer.mixer));
+  }
+  return {};
+}
+
 // Heads of a mixer whose state is divided by heads, with what they are called.
 struct DividedHeads {
   std::pair<const char*, int64_t> operator()(const AttentionSpec& attention) const {
@@ -215,6 +241,7 @@ int64_t HeadsOfRank(int64_t heads, int cards) {
 
 Result<std::vector<RankModel>> RankModels(const ModelSpec& model, const Parallelism& parallel) {
   CAIRN_TRY(CheckSizes(parallel));
+  CAIRN_TRY(CheckRowRanks(model, parallel));
   CAIRN_ASSIGN(const std::vector<int> stages, StagesOf(model, parallel));
   std::vector<RankModel> ranks;
   int first = 0;

@@ -43,7 +43,7 @@ struct RankModel {
 };
 
 // Errors: sizes below 1 or too many cards, more stages than layers, stage_layers that don't add up,
-// dcp that doesn't divide tp.
+// dcp that doesn't divide tp or is more than the cards that keep the same rows.
 Result<std::vector<RankModel>> RankModels(const ModelSpec& model, const Parallelism& parallel);
 
 // What tensor parallelism can't divide evenly or must repeat, a sentence for each kind of layer.

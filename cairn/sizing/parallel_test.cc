@@ -132,6 +132,7 @@ TEST_CASE("impossible divisions are refused with the flag's name") {
   refused({.pp = 100}, "--pp 100");
   refused({.dp = 1 << 20}, "--dp");
   refused({.tp = 4, .dcp = 3}, "--dcp 3");
+  refused({.tp = 4, .dcp = 4}, "2 keep the same rows");  // 2 KV heads, each on 2 cards
   refused({.tp = 2, .ep = 3}, "--ep 3");
   refused({.pp = 2, .stage_layers = {1, 1}}, "--pp-layers 1,1");
   refused({.pp = 2, .stage_layers = {0, 5}}, "--pp-layers");
