@@ -44,7 +44,10 @@ struct Counter {
     int64_t count = latent.query_rank == 0
                         ? hidden * query
                         : hidden * latent.query_rank + latent.query_rank * (1 + query);
-    count += hidden * (latent.latent_width + latent.rope_width) + latent.latent_width;
+    if (!latent.source) {
+      count += hidden * (latent.latent_width + latent.rope_width) + latent.latent_width;
+    }
+    if (latent.output_bias) count += hidden;
     count += latent.latent_width * latent.heads * (latent.key_width + latent.value_width);
     count += latent.heads * latent.value_width * hidden;
     if (latent.index) {
@@ -57,8 +60,26 @@ struct Counter {
     return count + latent.other_parameters;
   }
 
-  // Its projections aren't described.
-  int64_t operator()(const CompressedAttentionSpec& /*compressed*/) const { return 0; }
+  // Value and gate of each channel, twice where entries overlap; a place in the window for each; a
+  // norm.
+  int64_t Compressor(const CompressedAttentionSpec& compressed, int64_t width) const {
+    const int64_t channels = (compressed.overlaps ? 2 : 1) * width;
+    return 2 * channels * hidden + compressed.ratio * channels + width;
+  }
+
+  int64_t operator()(const CompressedAttentionSpec& compressed) const {
+    const int64_t all_heads = compressed.heads * compressed.width;
+    const int64_t rank = compressed.query_rank;
+    int64_t count = rank * (hidden + 1 + all_heads);              // queries
+    count += compressed.width * (hidden + 1) + compressed.heads;  // key-value row, sinks
+    count += compressed.output_rank * (all_heads + compressed.output_groups * hidden);
+    if (compressed.ratio == 0) return count;
+    count += Compressor(compressed, compressed.width);
+    if (!compressed.index) return count;
+    const SparseIndexSpec& index = *compressed.index;
+    count += Compressor(compressed, index.width);
+    return count + index.query_heads * (hidden + rank * index.width);
+  }
 
   int64_t operator()(const DeltaRuleSpec& delta) const {
     const int64_t keys = delta.key_heads * delta.key_width;
@@ -148,6 +169,7 @@ std::optional<ElementCount> ParameterCount(const ModelSpec& model) {
   for (const LayerSpec& layer : model.layers) {
     count += std::visit(counter, layer.mixer) + std::visit(counter, layer.feed_forward);
     count += (layer.norm_vectors + (layer.branch_output_norms ? 2 : 0)) * model.hidden;
+    count += layer.other_parameters;
   }
   return ElementCount(count);
 }

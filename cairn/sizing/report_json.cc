@@ -73,7 +73,7 @@ void AddSummary(const LayerState& state, Json& json) {
       if (rows->name == "latent") json["latent"] = elements;
       if (rows->name == "index_keys") json["index"] = elements;
       if (rows->name == "compressed") json["ratio"] = rows->tokens_per_row.value();
-      if (rows->lifetime.kind != Lifetime::Kind::kAll) {
+      if (rows->lifetime.kind != Lifetime::Kind::kAll && !rows->open_window) {
         json["window"] = rows->lifetime.tokens.value();
       }
     } else if (const auto* fixed = std::get_if<Fixed>(&component)) {

@@ -39,6 +39,9 @@ constexpr std::array kDefaultTextTypes = {
     DefaultTextType{"qwen3_5_moe", "qwen3_5_moe_text"},
     DefaultTextType{"lfm2_vl", "lfm2"},
     DefaultTextType{"qwen3_vl_moe", "qwen3_vl_moe_text"},
+    DefaultTextType{"qwen4_exp", "qwen4_exp_text"},
+    DefaultTextType{"glm5_next", "glm5_next_text"},
+    DefaultTextType{"mistral_large4", "mistral_large4_text"},
 };
 
 // What keeps nothing from token to token.
@@ -49,8 +52,9 @@ constexpr std::array<std::string_view, 10> kEncoderDecoders = {
     "t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "m2m_100", "whisper", "led"};
 
 std::span<const SizedFamily> (*const kSizedGroups[])() = {
-    DecoderFamilies, ClassicFamilies, VariantFamilies, SearchedFamilies, GemmaFamilies,
-    LatentFamilies,  DeltaFamilies,   MambaFamilies,   HybridFamilies,   RecurrentFamilies};
+    DecoderFamilies,      ClassicFamilies,    VariantFamilies, SearchedFamilies, GemmaFamilies,
+    LatentFamilies,       DeltaFamilies,      MambaFamilies,   HybridFamilies,   RecurrentFamilies,
+    SharedLatentFamilies, CompressedFamilies, KdaFamilies,     NgramFamilies,    ConvolvedFamilies};
 
 const SizedFamily* FindSized(std::string_view model_type) {
   for (const auto group : kSizedGroups) {

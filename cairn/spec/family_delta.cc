@@ -1,8 +1,11 @@
-// Linear attention beside full: Gated DeltaNet, KDA, lightning attention, retention.
+// Linear attention beside full: Gated DeltaNet, lightning attention.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
 
+#include "cairn/spec/family_delta.h"
 #include "cairn/spec/limits.h"
 #include "cairn/spec/sized_families.h"
 
@@ -13,6 +16,8 @@ constexpr int64_t kMaxKernel = 1024;
 // One state matrix of all heads.
 constexpr int64_t kMaxMatrix = int64_t{1} << 34;
 
+}  // namespace
+
 Status CheckMatrix(const HfConfig& config, std::string_view key, int64_t heads, int64_t keys,
                    int64_t values) {
   if (heads * keys <= kMaxProjection && heads * values <= kMaxProjection &&
@@ -22,17 +27,18 @@ Status CheckMatrix(const HfConfig& config, std::string_view key, int64_t heads, 
   return config.Wrong(key, fmt::format("at most {} channels in all heads", kMaxProjection));
 }
 
-// true where a layer is linear: by the list, else all but every period-th.
-Result<std::vector<bool>> LinearLayers(const HfConfig& config, size_t layers, int64_t period) {
+Result<std::vector<bool>> LinearLayers(const HfConfig& config, size_t layers, int64_t period,
+                                       std::initializer_list<std::string_view> others) {
   std::vector<bool> linear(layers);
   for (size_t i = 0; i < layers; ++i) linear[i] = (static_cast<int64_t>(i) + 1) % period != 0;
   if (!config.Has("layer_types")) return linear;
   CAIRN_ASSIGN(const auto types, config.Strings("layer_types", layers));
   for (size_t i = 0; i < layers; ++i) {
-    if (types[i] != "linear_attention" && types[i] != "full_attention") {
-      return config.Wrong("layer_types", "linear_attention or full_attention for each layer");
-    }
     linear[i] = types[i] == "linear_attention";
+    if (!linear[i] && std::ranges::find(others, types[i]) == others.end()) {
+      return config.Wrong("layer_types", fmt::format("linear_attention or {} for each layer",
+                                                     fmt::join(others, " or ")));
+    }
   }
   return linear;
 }
@@ -54,6 +60,8 @@ Result<DeltaRuleSpec> GatedDeltaFromConfig(const HfConfig& config, int64_t hidde
       hidden * (values + 2 * delta.value_heads) + 2 * delta.value_heads + delta.value_width;
   return delta;
 }
+
+namespace {
 
 Result<ModelSpec> QwenDelta(const ConfigSource& source, std::string_view family) {
   const HfConfig& config = source.config;
@@ -92,73 +100,6 @@ Result<ModelSpec> Qwen3NextFromConfig(const ConfigSource& source) {
 
 Result<ModelSpec> Qwen35FromConfig(const ConfigSource& source) {
   return QwenDelta(source, "qwen3_5");
-}
-
-struct KimiLayers {
-  DeltaRuleSpec delta;
-  std::vector<bool> linear;
-};
-
-// linear_attn_config counts layers from 1; newer files have layer_types and flat keys.
-Result<KimiLayers> KimiFromConfig(const HfConfig& config, const Dimensions& frame) {
-  const auto layers = static_cast<size_t>(frame.layers);
-  KimiLayers result;
-  DeltaRuleSpec& delta = result.delta;
-  delta.decay = DeltaRuleSpec::Decay::kChannel;
-  CAIRN_ASSIGN(const auto nested, config.Child("linear_attn_config"));
-  const HfConfig& widths = nested ? *nested : config;
-  CAIRN_ASSIGN(delta.key_heads,
-               StateInt(widths, nested ? "num_heads" : "linear_num_heads", kMaxHeads));
-  CAIRN_ASSIGN(delta.key_width,
-               StateInt(widths, nested ? "head_dim" : "linear_head_dim", kMaxHeadWidth));
-  CAIRN_ASSIGN(delta.conv_kernel,
-               StateIntOr(widths, nested ? "short_conv_kernel_size" : "linear_conv_kernel_dim",
-                          kMaxKernel, 4));
-  CAIRN_TRY(CheckMatrix(widths, nested ? "num_heads" : "linear_num_heads", delta.key_heads,
-                        delta.key_width, delta.key_width));
-  delta.value_heads = delta.key_heads;
-  delta.value_width = delta.key_width;
-  if (config.Has("layer_types") || !nested) {
-    CAIRN_ASSIGN(result.linear, LinearLayers(config, layers, 4));
-    return result;
-  }
-  CAIRN_ASSIGN(const auto full, nested->IntsUpTo("full_attn_layers", layers, {1, frame.layers}));
-  result.linear.assign(layers, true);
-  for (const int64_t layer : full) result.linear[static_cast<size_t>(layer - 1)] = false;
-  if (!nested->Has("kda_layers")) return result;
-  CAIRN_ASSIGN(const auto listed, nested->IntsUpTo("kda_layers", layers, {1, frame.layers}));
-  std::vector<bool> delta_layers(layers, false);
-  for (const int64_t layer : listed) delta_layers[static_cast<size_t>(layer - 1)] = true;
-  if (delta_layers != result.linear) {
-    return nested->Wrong("kda_layers", "exactly the layers that full_attn_layers leaves");
-  }
-  return result;
-}
-
-Result<ModelSpec> KimiLinearFromConfig(const ConfigSource& source) {
-  const HfConfig& config = source.config;
-  CAIRN_ASSIGN(Dimensions frame, FrameFromConfig(config));
-  CAIRN_ASSIGN(KimiLayers kimi, KimiFromConfig(config, frame));
-  CAIRN_ASSIGN(const LatentAttentionSpec latent, LatentFromConfig(config));
-  frame.heads = latent.heads;
-  CAIRN_ASSIGN(ModelSpec model, SizedModel(source, "kimi_linear", frame, false));
-  // Low-rank projections of decay and output gate, the step, decay and norm of each head.
-  const int64_t channels = kimi.delta.key_heads * kimi.delta.key_width;
-  kimi.delta.other_parameters = 2 * kimi.delta.key_width * (frame.hidden + channels) +
-                                kimi.delta.key_heads * frame.hidden + channels +
-                                kimi.delta.key_heads + kimi.delta.key_width;
-  CAIRN_ASSIGN(const bool full_rank, config.BoolOr("mla_use_output_gate", false));
-  std::string missing;
-  CAIRN_ASSIGN(const auto networks,
-               FeedForwardsFromConfig(config, frame, {.router_bias = {"", true}}, missing));
-  if (!missing.empty()) model.uncounted = missing + " is missing";
-  if (full_rank) model.uncounted = "its output gates aren't described";
-  for (size_t i = 0; i < networks.size(); ++i) {
-    LayerSpec layer = {.mixer = latent, .feed_forward = networks[i]};
-    if (kimi.linear[i]) layer.mixer = kimi.delta;
-    model.layers.push_back(layer);
-  }
-  return model;
 }
 
 // attn_type_list: 1 is full, 0 lightning attention with as many heads as there are query heads.
@@ -202,7 +143,6 @@ constexpr auto kRows = std::to_array<SizedFamily>({
     {"qwen3_5", Qwen35FromConfig},
     {"qwen3_5_text", Qwen35FromConfig},
     {"qwen3_5_moe_text", Qwen35FromConfig},
-    {"kimi_linear", KimiLinearFromConfig},
     {"minimax", MiniMaxFromConfig},
     {"minimax_m1", MiniMaxFromConfig},
     {"minimax_text_01", MiniMaxFromConfig},

@@ -14,6 +14,10 @@ namespace {
 constexpr Mamba2Keys kPrefixed = {"mamba_n_heads",  "mamba_d_head", "mamba_d_state",
                                   "mamba_n_groups", "mamba_d_conv", "mamba_conv_bias"};
 
+// Newer files call every layer without a growing state linear attention.
+bool IsMamba(std::string_view type) { return type == "mamba" || type == "linear_attention"; }
+bool IsAttention(std::string_view type) { return type == "attention" || type == "full_attention"; }
+
 // The gated norm is there only with mamba_rms_norm; mamba_d_ssm restates heads x width.
 Result<MambaSpec> FalconMamba(const HfConfig& config) {
   CAIRN_ASSIGN(MambaSpec mamba, Mamba2FromConfig(config, kPrefixed));
@@ -61,10 +65,10 @@ Result<std::vector<bool>> MambaLayers(const HfConfig& config, size_t layers) {
   if (config.Has("layer_types")) {
     CAIRN_ASSIGN(const auto types, config.Strings("layer_types", layers));
     for (size_t i = 0; i < layers; ++i) {
-      if (types[i] != "mamba" && types[i] != "attention") {
+      mamba[i] = IsMamba(types[i]);
+      if (!mamba[i] && !IsAttention(types[i])) {
         return config.Wrong("layer_types", "mamba or attention for each layer");
       }
-      mamba[i] = types[i] == "mamba";
     }
     return mamba;
   }
@@ -161,9 +165,9 @@ struct NemotronParts {
 Result<LayerSpec> NemotronLayer(const HfConfig& config, const NemotronParts& parts,
                                 const std::string& type) {
   LayerSpec layer = {.mixer = NoMixer{}, .feed_forward = NoFeedForward{}, .norm_vectors = 1};
-  if (type == "mamba") {
+  if (IsMamba(type)) {
     layer.mixer = parts.mamba;
-  } else if (type == "attention") {
+  } else if (IsAttention(type)) {
     layer.mixer = parts.attention;
   } else if (type == "mlp") {
     layer.feed_forward = parts.mlp;
@@ -183,7 +187,7 @@ Result<ModelSpec> NemotronHFromConfig(const ConfigSource& source) {
   CAIRN_ASSIGN(const Dimensions dimensions, NemotronDimensions(config, blocks.size()));
   CAIRN_ASSIGN(ModelSpec model, SizedModel(source, "nemotron_h", dimensions, false));
   NemotronParts parts = {.attention = AttentionOf(dimensions)};
-  if (std::ranges::find(blocks, "mamba") != blocks.end()) {
+  if (std::ranges::any_of(blocks, IsMamba)) {
     CAIRN_ASSIGN(parts.mamba, Mamba2FromConfig(config, kKeys));
   }
   parts.mlp = MlpSpec{.intermediate = dimensions.intermediate};

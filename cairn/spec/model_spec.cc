@@ -23,18 +23,42 @@ Fixed FixedNamed(std::string name, int64_t elements, DType dtype) {
   return fixed;
 }
 
+// Convolutions are computed in the model's own type, so their inputs are kept in a plain one.
+DType TailType(const StateCodecs& codecs) {
+  if (codecs.convolutions) return *codecs.convolutions;
+  const bool plain = codecs.keys == DType::kF32 || codecs.keys == DType::kF16;
+  return plain ? codecs.keys : DType::kBF16;
+}
+
 // A convolution of kernel k needs the k - 1 inputs before the next one.
 void AddConvolution(int64_t channels, int64_t kernel, const StateCodecs& codecs,
                     LayerState& state) {
   if (kernel <= 1) return;
-  state.components.emplace_back(FixedNamed("conv", channels * (kernel - 1), codecs.convolutions));
+  state.components.emplace_back(FixedNamed("conv", channels * (kernel - 1), TailType(codecs)));
 }
 
 void AddIndex(const std::optional<SparseIndexSpec>& index, int64_t tokens_per_row,
               const StateCodecs& codecs, LayerState& state) {
   if (!index) return;
-  Rows rows = RowsNamed("index_keys", 1, index->width, codecs.keys);
+  Rows rows = RowsNamed("index_keys", 1, index->width + index->gate_width, codecs.keys);
   rows.tokens_per_row = TokenCount(tokens_per_row);
+  state.components.emplace_back(std::move(rows));
+  if (index->position_axes == 0) return;
+  state.components.emplace_back(RowsNamed("positions", index->position_axes, 1, DType::kI64));
+}
+
+// What a compressor of entries so wide keeps of the tokens that no entry holds yet: from each token
+// a value and a gate for each channel. Where entries overlap, a second such pair goes into the next
+// entry as well.
+void AddOpenWindow(const CompressedAttentionSpec& compressed, std::string name, int64_t width,
+                   const StateCodecs& codecs, LayerState& state) {
+  Rows rows = RowsNamed(std::move(name), 2, width, TailType(codecs));
+  rows.lifetime = Lifetime::Chunk(TokenCount(compressed.ratio));
+  rows.open_window = true;
+  state.components.emplace_back(rows);
+  if (!compressed.overlaps) return;
+  rows.name += "_before";
+  rows.lifetime = Lifetime::ChunkAndTheOneBefore(TokenCount(compressed.ratio));
   state.components.emplace_back(std::move(rows));
 }
 
@@ -42,6 +66,15 @@ void AddMamba(const MambaSpec& mamba, const StateCodecs& codecs, LayerState& sta
   AddConvolution(mamba.ConvChannels(), mamba.conv_kernel, codecs, state);
   state.components.emplace_back(
       FixedNamed("ssm", mamba.inner * mamba.state, mamba.dtype.value_or(codecs.recurrent)));
+}
+
+void AddNgram(const NgramSpec& ngram, const StateCodecs& codecs, LayerState& state) {
+  if (ngram.history > 0) {
+    state.components.emplace_back(FixedNamed("token_ids", ngram.history, DType::kI64));
+  }
+  if (ngram.conv_history == 0) return;
+  state.components.emplace_back(
+      FixedNamed("ngram_conv", ngram.channels * ngram.conv_history, TailType(codecs)));
 }
 
 // What a layer of each kind keeps.
@@ -62,6 +95,12 @@ struct StateOf {
     AddIndex(attention.index, 1, codecs, state);
     AddConvolution(attention.kv_heads * (attention.key_width + attention.value_width),
                    attention.conv_kernel, codecs, state);
+    AddConvolution((attention.heads + attention.kv_heads) * attention.key_width,
+                   attention.conv_history + 1, codecs, state);
+    if (attention.delayed_values != 0) {
+      state.components.emplace_back(
+          FixedNamed("delayed_values", attention.delayed_values, TailType(codecs)));
+    }
     return state;
   }
 
@@ -72,6 +111,12 @@ struct StateOf {
   LayerState operator()(const CrossAttentionSpec& /*cross*/) const { return {}; }
 
   LayerState operator()(const LatentAttentionSpec& latent) const {
+    if (latent.source) {
+      if (!latent.index) return LayerState{{Alias{*latent.source}}};
+      LayerState index_alone;
+      AddIndex(latent.index, 1, codecs, index_alone);
+      return index_alone;
+    }
     LayerState state{
         {RowsNamed("latent", 1, latent.latent_width + latent.rope_width, codecs.keys)}};
     AddIndex(latent.index, 1, codecs, state);
@@ -87,6 +132,10 @@ struct StateOf {
     entries.tokens_per_row = TokenCount(compressed.ratio);
     state.components.emplace_back(std::move(entries));
     AddIndex(compressed.index, compressed.ratio, codecs, state);
+    AddOpenWindow(compressed, "open_window", compressed.width, codecs, state);
+    if (compressed.index) {
+      AddOpenWindow(compressed, "open_index_window", compressed.index->width, codecs, state);
+    }
     return state;
   }
 
@@ -120,8 +169,8 @@ struct StateOf {
   LayerState operator()(const RwkvSpec& rwkv) const {
     const int64_t channels = rwkv.heads * rwkv.width;
     const int64_t wkv = rwkv.version == 4 ? 3 * channels : channels * rwkv.width;
-    return LayerState{{FixedNamed("shift", 2 * channels, codecs.convolutions),
-                       FixedNamed("wkv", wkv, DType::kF32)}};
+    return LayerState{
+        {FixedNamed("shift", 2 * channels, TailType(codecs)), FixedNamed("wkv", wkv, DType::kF32)}};
   }
 
   LayerState operator()(const ShortConvSpec& conv) const {
@@ -159,7 +208,8 @@ struct KindOfMixer {
   std::string operator()(const SharedAttentionSpec& /*shared*/) const { return "reuse"; }
   std::string operator()(const CrossAttentionSpec& /*cross*/) const { return "cross"; }
   std::string operator()(const LatentAttentionSpec& latent) const {
-    return latent.index ? "mla+index" : "mla";
+    const std::string kind = latent.source ? "reuse" : "mla";
+    return latent.index ? kind + "+index" : kind;
   }
   std::string operator()(const CompressedAttentionSpec& compressed) const {
     if (compressed.ratio == 0) return "sliding";
@@ -193,7 +243,8 @@ StateSpec StateSpecOf(const ModelSpec& model, StateCodecs codecs) {
   StateSpec spec;
   spec.layers.reserve(model.layers.size());
   for (const LayerSpec& layer : model.layers) {
-    spec.layers.push_back(std::visit(StateOf{codecs}, layer.mixer));
+    LayerState& state = spec.layers.emplace_back(std::visit(StateOf{codecs}, layer.mixer));
+    if (layer.ngram) AddNgram(*layer.ngram, codecs, state);
   }
   return spec;
 }

@@ -20,7 +20,9 @@ namespace cairn {
 // Keys of one head by which a query picks what it attends to (DSA and its relatives).
 struct SparseIndexSpec {
   int64_t query_heads = 0;
-  int64_t width = 0;  // of a key; one key for each token or compressed entry
+  int64_t width = 0;          // of a key; one key for each token or compressed entry
+  int64_t gate_width = 0;     // channels kept beside the key, by which keys are pooled when read
+  int64_t position_axes = 0;  // coordinates of a token's position kept beside the key; 0: none
 };
 
 // Softmax attention with grouped heads: query head h reads KV head h / (heads / kv_heads).
@@ -39,6 +41,8 @@ struct AttentionSpec {
   std::optional<SparseIndexSpec> index = std::nullopt;
   int64_t picks = 0;             // rows that an index leaves a query to read; 0: all
   int64_t conv_kernel = 0;       // keys and values pass a causal convolution so wide; 0: none
+  int64_t conv_history = 0;      // convolutions over queries and keys read so many earlier tokens
+  int64_t delayed_values = 0;    // channels of the values that the token before makes; 0: none
   bool value_is_key = false;     // no value projection; both are kept, they differ by norm and turn
   int64_t other_parameters = 0;  // sinks, gates and norms that no field above implies
 };
@@ -63,6 +67,8 @@ struct LatentAttentionSpec {
   int64_t rope_width = 0;
   int64_t key_width = 0;    // channels of a head's key that come from the latent row
   int64_t value_width = 0;  // channels of a head's value
+  bool output_bias = false;
+  std::optional<LayerIndex> source = std::nullopt;  // whose latent rows it reads, keeping none
   std::optional<SparseIndexSpec> index = std::nullopt;
   // Rows that an index, its own or an earlier layer's, leaves a query to read; 0: all.
   int64_t picks = 0;
@@ -75,7 +81,11 @@ struct CompressedAttentionSpec {
   int64_t heads = 0;
   int64_t width = 0;
   Lifetime window;
-  int64_t ratio = 0;  // 0: the window only
+  int64_t ratio = 0;      // 0: the window only
+  bool overlaps = false;  // an entry mixes its own `ratio` tokens with the `ratio` before them
+  int64_t query_rank = 0;
+  int64_t output_groups = 0;  // of heads, each projected to output_rank channels first
+  int64_t output_rank = 0;
   std::optional<SparseIndexSpec> index = std::nullopt;
   int64_t picks = 0;  // entries that the index leaves a query to read; 0: all
 };
@@ -149,6 +159,13 @@ struct RecurrentGateSpec {
   int64_t conv_kernel = 0;
 };
 
+// Embeddings of the last few tokens together, beside a mixer, behind a convolution with gaps.
+struct NgramSpec {
+  int64_t history = 0;       // ids of earlier tokens
+  int64_t channels = 0;      // of the convolution
+  int64_t conv_history = 0;  // its inputs of earlier tokens
+};
+
 // Keeps nothing: a layer that is a feed-forward network alone, or whose attention was pruned.
 struct NoMixer {
   int64_t parameters = 0;
@@ -201,6 +218,8 @@ struct LayerSpec {
   bool branch_output_norms = false;
   // Vectors of the layer's other norms: one for an RMSNorm, two for a LayerNorm with bias.
   int norm_vectors = 2;
+  std::optional<NgramSpec> ngram = std::nullopt;
+  int64_t other_parameters = 0;  // outside of mixer and network: scales of residual streams
 };
 
 struct ModelSpec {
@@ -219,14 +238,21 @@ struct ModelSpec {
   std::string sizing_only = {};
   std::string uncounted = {};  // why the parameters can't be counted; empty: they can
   std::vector<LayerSpec> layers;
+  // Layers that draft tokens ahead (multi-token prediction): not among `layers`, and part of no
+  // size unless asked for. Their count is what the file says; files rarely say more.
+  std::vector<LayerSpec> draft_layers;
+  // What people get wrong about such a file, a sentence each.
+  std::vector<std::string> notes;
 };
 
 // Stored forms. Latent rows, index keys and compressed entries are stored like keys.
 struct StateCodecs {
   DType keys = DType::kF16;
   DType values = DType::kF16;
-  DType convolutions = DType::kBF16;  // tails of convolutions, token shifts
-  DType recurrent = DType::kF32;      // recurrent states of models that name no type
+  // Tails of convolutions, token shifts; unless named as keys are, if those are plain floats, else
+  // BF16.
+  std::optional<DType> convolutions = std::nullopt;
+  DType recurrent = DType::kF32;  // recurrent states of models that name no type
 };
 
 StateSpec StateSpecOf(const ModelSpec& model, StateCodecs codecs);

@@ -24,19 +24,21 @@ Result<ModelSpec> FromTraits(const ConfigSource& source) {
   return DecoderFromConfig(source, traits);
 }
 
-// MLA's widths, for models that mix it with other layers.
-Result<LatentAttentionSpec> LatentFromConfig(const HfConfig& config);
-
-std::span<const SizedFamily> DecoderFamilies();    // Llama's relatives
-std::span<const SizedFamily> ClassicFamilies();    // GPT-2 and what came before Llama
-std::span<const SizedFamily> VariantFamilies();    // layers of unlike attention
-std::span<const SizedFamily> SearchedFamilies();   // each layer of a size of its own
-std::span<const SizedFamily> GemmaFamilies();      // Gemma 3n and 4
-std::span<const SizedFamily> LatentFamilies();     // latent and compressed attention
-std::span<const SizedFamily> DeltaFamilies();      // delta rule and linear attention
-std::span<const SizedFamily> MambaFamilies();      // Mamba alone and beside attention
-std::span<const SizedFamily> HybridFamilies();     // Mamba 2 with attention
-std::span<const SizedFamily> RecurrentFamilies();  // RWKV, RG-LRU, short convolutions
+std::span<const SizedFamily> DecoderFamilies();       // Llama's relatives
+std::span<const SizedFamily> ClassicFamilies();       // GPT-2 and what came before Llama
+std::span<const SizedFamily> VariantFamilies();       // layers of unlike attention
+std::span<const SizedFamily> SearchedFamilies();      // each layer of a size of its own
+std::span<const SizedFamily> GemmaFamilies();         // Gemma 3n and 4
+std::span<const SizedFamily> LatentFamilies();        // latent attention
+std::span<const SizedFamily> SharedLatentFamilies();  // the same, rows shared by several layers
+std::span<const SizedFamily> CompressedFamilies();    // entries of several tokens
+std::span<const SizedFamily> KdaFamilies();           // KDA beside latent attention
+std::span<const SizedFamily> NgramFamilies();         // n-gram embeddings
+std::span<const SizedFamily> ConvolvedFamilies();     // attention behind convolutions
+std::span<const SizedFamily> DeltaFamilies();         // delta rule and linear attention
+std::span<const SizedFamily> MambaFamilies();         // Mamba alone and beside attention
+std::span<const SizedFamily> HybridFamilies();        // Mamba 2 with attention
+std::span<const SizedFamily> RecurrentFamilies();     // RWKV, RG-LRU, short convolutions
 
 }  // namespace cairn
 

@@ -32,7 +32,12 @@ Status CheckRows(LayerIndex layer, const Rows& rows) {
                        kMaxTokensPerRow));
   if (rows.lifetime.kind != Lifetime::Kind::kAll) {
     const char* what = rows.lifetime.kind == Lifetime::Kind::kWindow ? "window" : "chunk";
-    CAIRN_TRY(CheckRange(layer, rows.name, what, rows.lifetime.tokens.value(), INT64_MAX));
+    CAIRN_TRY(CheckRange(layer, rows.name, what, rows.lifetime.tokens.value(), INT64_MAX / 4));
+    if (rows.lifetime.chunks_before < 0 || rows.lifetime.chunks_before > 1) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "state of layer {}: {} has chunks before = {}, must be 0 or 1", layer.value(),
+                  rows.name, rows.lifetime.chunks_before);
+    }
   }
   const DTypeInfo& codec = InfoOf(rows.codec);
   if (rows.width % codec.block_elements != 0) {
@@ -173,12 +178,14 @@ BlockClass& StateLayout::ClassFor(const Rows& rows) {
   const bool all = rows.lifetime.kind == Lifetime::Kind::kAll;
   const Lifetime lifetime = all ? Lifetime::All() : rows.lifetime;
   const auto found = std::ranges::find_if(classes_, [&](const BlockClass& block_class) {
-    return block_class.lifetime == lifetime && block_class.tokens_per_row == rows.tokens_per_row;
+    return block_class.lifetime == lifetime && block_class.tokens_per_row == rows.tokens_per_row &&
+           block_class.open_window == rows.open_window;
   });
   if (found != classes_.end()) return *found;
   BlockClass& added = classes_.emplace_back();
   added.lifetime = lifetime;
   added.tokens_per_row = rows.tokens_per_row;
+  added.open_window = rows.open_window;
   return added;
 }
 
@@ -212,7 +219,8 @@ int64_t StateLayout::RowsSeen(ClassIndex block_class, TokenCount tokens) const {
   CheckTokens(tokens);
   const BlockClass& c = ClassAt(block_class);
   const bool all = c.lifetime.kind == Lifetime::Kind::kAll;
-  return c.RowsCompleted(all ? tokens : std::min(tokens, c.lifetime.tokens));
+  const TokenCount most = c.lifetime.tokens * (1 + c.lifetime.chunks_before);
+  return c.RowsCompleted(all ? tokens : std::min(tokens, most));
 }
 
 BlockRange StateLayout::BlocksHeld(ClassIndex block_class, TokenCount tokens) const {
@@ -244,13 +252,18 @@ ElementCount StateLayout::ContentElements(TokenCount tokens) const {
   return sum;
 }
 
-Bytes StateLayout::SeenRowBytes(TokenCount tokens) const {
+Bytes StateLayout::SeenBytes(bool open_window, TokenCount tokens) const {
   Bytes sum;
   for (size_t i = 0; i < classes_.size(); ++i) {
+    if (classes_[i].open_window != open_window) continue;
     sum += classes_[i].row_bytes * RowsSeen(ClassIndex(static_cast<int32_t>(i)), tokens);
   }
   return sum;
 }
+
+Bytes StateLayout::SeenRowBytes(TokenCount tokens) const { return SeenBytes(false, tokens); }
+
+Bytes StateLayout::OpenWindowBytes(TokenCount tokens) const { return SeenBytes(true, tokens); }
 
 Bytes StateLayout::AllocatedBytes(TokenCount tokens) const {
   return AllocatedBytesWhileAdding(tokens, TokenCount(0));

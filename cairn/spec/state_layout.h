@@ -1,9 +1,9 @@
 // StateLayout: where every byte of a StateSpec lies, and therefore how many there are.
 //
 // The one copy of the bytes arithmetic: the estimator adds it up, the arena allocates it, the
-// kernels index with it. Rows of equal lifetime and tokens per row form a block class; a block of
-// a class holds the next kRowsPerBlock rows of *all* its layers, without padding. Fixed components
-// of a sequence lie one behind the other in one region.
+// kernels index with it. Rows of equal lifetime and tokens per row form a block class (those of
+// open windows one of their own); a block of a class holds the next kRowsPerBlock rows of *all* its
+// layers, without padding. Fixed components of a sequence lie one behind the other in one region.
 //
 // Two figures answer "how big": content (rows that are still needed, what a perfect allocator would
 // hold) and allocated (whole blocks). Both are exact, and both are here.
@@ -40,6 +40,7 @@ struct RowsSlot {
 struct BlockClass {
   Lifetime lifetime;
   TokenCount tokens_per_row{1};
+  bool open_window = false;  // of a compressor: see Rows
   Bytes block_bytes;
   Bytes row_bytes;  // one row of every slot: block_bytes / kRowsPerBlock
   ElementCount row_elements;
@@ -107,8 +108,10 @@ class StateLayout {
   // token 0: a sequence owns them as long as it lives.
   Bytes ContentBytes(TokenCount tokens) const;
   ElementCount ContentElements(TokenCount tokens) const;
-  // RowsSeen of all classes; no Fixed components.
+  // RowsSeen of all classes but open windows; no Fixed components.
   Bytes SeenRowBytes(TokenCount tokens) const;
+  // RowsSeen of the open windows.
+  Bytes OpenWindowBytes(TokenCount tokens) const;
   Bytes AllocatedBytes(TokenCount tokens) const;
   Bytes AllocatedBytesWhileAdding(TokenCount tokens, TokenCount added) const;
   // What one more token adds once every window is full; a class with one row for t tokens adds a
@@ -124,6 +127,7 @@ class StateLayout {
   Status Add(LayerIndex layer, int component, const Alias& alias);
   BlockClass& ClassFor(const Rows& rows);
   const BlockClass& ClassAt(ClassIndex block_class) const;
+  Bytes SeenBytes(bool open_window, TokenCount tokens) const;
 
   StateSpec spec_;
   std::vector<BlockClass> classes_;

@@ -14,7 +14,9 @@ TokenCount Lifetime::FirstNeeded(TokenCount tokens_read) const {
       // The next query's own key is the last of its window, so W - 1 earlier ones are left.
       return std::max(TokenCount(0), tokens_read - (tokens - TokenCount(1)));
     case Kind::kChunk:
-      return TokenCount(tokens_read.value() - tokens_read.value() % tokens.value());
+      return std::max(
+          TokenCount(0),
+          tokens_read - TokenCount(tokens_read.value() % tokens.value()) - tokens * chunks_before);
   }
   CAIRN_CHECK(false);
 }

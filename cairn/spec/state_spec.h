@@ -21,16 +21,19 @@ struct Lifetime {
   enum class Kind : uint8_t {
     kAll,     // as long as the sequence
     kWindow,  // query i sees keys j, i - W < j <= i: after n tokens, the last min(n, W - 1) rows
-    kChunk,   // query i sees its own chunk of C positions: after n tokens, the last n mod C rows
+    kChunk,   // query i sees its own chunk of C positions: after n tokens, the last n mod C rows,
+              // and those of `chunks_before` whole chunks before them
   };
   Kind kind = Kind::kAll;
   TokenCount tokens;
+  int64_t chunks_before = 0;  // 0 or 1; of kChunk only
 
   bool operator==(const Lifetime&) const = default;
 
   static Lifetime All() { return {}; }
   static Lifetime Window(TokenCount window) { return {Kind::kWindow, window}; }
   static Lifetime Chunk(TokenCount chunk) { return {Kind::kChunk, chunk}; }
+  static Lifetime ChunkAndTheOneBefore(TokenCount chunk) { return {Kind::kChunk, chunk, 1}; }
 
   // First position whose row a sequence of `tokens_read` tokens still needs for its next token.
   // Positions count tokens; equal to tokens_read when nothing is needed.
@@ -58,6 +61,9 @@ struct Rows {
   DType codec = DType::kF16;
   RowOrder order = RowOrder::kRowMajor;
   PositionApplied position = PositionApplied::kNone;
+  // What a compressor hasn't made an entry of yet. It is kept like all rows, but isn't what a query
+  // reads: published figures of a cache leave it out, so SeenRowBytes does.
+  bool open_window = false;
 
   ElementCount ElementsPerRow() const { return ElementCount(heads * width); }
   bool operator==(const Rows&) const = default;
