@@ -1,9 +1,9 @@
 // The settings of a profile: their keys, what they mean and how they are read.
 #include <array>
 #include <charconv>
-#include <cmath>
-#include <type_traits>
+#include <optional>
 
+#include "cairn/base/parse_number.h"
 #include "cairn/sizing/profile.h"
 #include "cairn/spec/limits.h"
 #include "cairn/spec/quoted.h"
@@ -87,15 +87,22 @@ std::unexpected<Error> Wrong(const ProfileSetting& setting, std::string_view tex
               expected);
 }
 
+// The whole text, if it is one.
+void Parse(std::string_view text, std::optional<int64_t>& number) {
+  int64_t read = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), read);
+  if (error == std::errc() && end == text.data() + text.size()) number = read;
+}
+void Parse(std::string_view text, std::optional<double>& number) { number = ParseDouble(text); }
+
 template <class Number>
 Result<Number> ReadNumber(const ProfileSetting& setting, std::string_view text) {
-  Number number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  bool inside = whole && number >= static_cast<Number>(setting.min) &&
-                number <= static_cast<Number>(setting.max);
-  if constexpr (std::is_floating_point_v<Number>) inside = inside && std::isfinite(number);
-  if (inside) return number;
+  std::optional<Number> number;
+  Parse(text, number);
+  if (number && *number >= static_cast<Number>(setting.min) &&
+      *number <= static_cast<Number>(setting.max)) {
+    return *number;
+  }
   return Wrong(setting, text, fmt::format("a number from {} to {}", setting.min, setting.max));
 }
 
