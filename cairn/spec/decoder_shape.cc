@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "cairn/spec/gguf_keys.h"
 #include "cairn/spec/limits.h"
 
 namespace cairn {
@@ -117,75 +118,18 @@ Result<Activation> ActivationFromConfig(const HfConfig& config, std::string_view
 
 namespace {
 
-// <arch>.KEY with a range.
-class GgufDimensions {
- public:
-  GgufDimensions(const Metadata& metadata, std::string_view architecture)
-      : metadata_(metadata), architecture_(architecture) {}
-
-  std::string Key(std::string_view name) const { return fmt::format("{}.{}", architecture_, name); }
-
-  std::unexpected<Error> Wrong(std::string_view name, int64_t value,
-                               std::string_view expected) const {
-    return Fail(ErrorCode::kInvalidArgument, "{}: key {} is {}, expected {}", metadata_.where(),
-                Key(name), value, expected);
-  }
-
-  Result<int64_t> Check(std::string_view name, int64_t value, IntRange range) const {
-    if (value >= range.min && value <= range.max) return value;
-    return Wrong(name, value, fmt::format("an integer from {} to {}", range.min, range.max));
-  }
-
-  Result<int64_t> Read(std::string_view name, IntRange range) const {
-    CAIRN_ASSIGN(const int64_t value, metadata_.Int(Key(name)));
-    return Check(name, value, range);
-  }
-
-  Result<int64_t> ReadOr(std::string_view name, IntRange range, int64_t absent) const {
-    CAIRN_ASSIGN(const int64_t value, metadata_.IntOr(Key(name), absent));
-    return Check(name, value, range);
-  }
-
-  Result<std::vector<int64_t>> PerLayer(std::string_view name, int64_t layers,
-                                        IntRange range) const {
-    CAIRN_ASSIGN(std::vector<int64_t> values,
-                 metadata_.IntPerLayer(Key(name), layers, std::nullopt));
-    for (const int64_t value : values) CAIRN_TRY(Check(name, value, range));
-    return values;
-  }
-
- private:
-  const Metadata& metadata_;
-  std::string_view architecture_;
-};
-
-Result<int64_t> GgufVocabulary(const Metadata& metadata, const GgufDimensions& read) {
-  if (!metadata.Has("tokenizer.ggml.tokens")) return read.Read("vocab_size", kVocabularyRange);
-  CAIRN_ASSIGN(const std::span<const std::string> tokens,
-               metadata.Strings("tokenizer.ggml.tokens"));
-  if (tokens.empty() || static_cast<int64_t>(tokens.size()) > kMaxVocabulary) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "{}: key tokenizer.ggml.tokens has {} entries, expected 1 to {}", metadata.where(),
-                tokens.size(), kMaxVocabulary);
-  }
-  return static_cast<int64_t>(tokens.size());
-}
-
-// block_count entries of the per-layer keys, cut to the decoder layers.
-Result<std::vector<DecoderShape::Layer>> GgufLayers(const Metadata& metadata,
-                                                    const GgufDimensions& read) {
-  CAIRN_ASSIGN(const int64_t blocks, read.Read("block_count", kLayersRange));
-  CAIRN_ASSIGN(const int64_t predicting, read.ReadOr("nextn_predict_layers", {0, blocks - 1}, 0));
+Result<std::vector<DecoderShape::Layer>> GgufLayers(const GgufKeys& read) {
+  CAIRN_ASSIGN(const GgufBlocks blocks, read.Blocks());
   CAIRN_ASSIGN(const auto heads, read.PerLayer("attention.head_count", blocks, kHeadsRange));
   CAIRN_ASSIGN(const auto intermediate,
                read.PerLayer("feed_forward_length", blocks, kIntermediateRange));
   std::vector<int64_t> kv_heads = heads;
   constexpr std::string_view kKvHeads = "attention.head_count_kv";
-  if (metadata.Has(read.Key(kKvHeads))) {
+  if (read.Has(kKvHeads)) {
     CAIRN_ASSIGN(kv_heads, read.PerLayer(kKvHeads, blocks, kHeadsRange));
   }
   std::vector<DecoderShape::Layer> layers;
-  for (size_t i = 0; i < static_cast<size_t>(blocks - predicting); ++i) {
+  for (size_t i = 0; i < heads.size(); ++i) {
     if (heads[i] % kv_heads[i] != 0) {
       return read.Wrong(kKvHeads, kv_heads[i],
                         fmt::format("a divisor of attention.head_count ({})", heads[i]));
@@ -198,11 +142,13 @@ Result<std::vector<DecoderShape::Layer>> GgufLayers(const Metadata& metadata,
 }  // namespace
 
 Result<DecoderShape> ShapeFromGguf(const Metadata& metadata, std::string_view architecture) {
-  const GgufDimensions read(metadata, architecture);
+  const GgufKeys read(metadata, architecture);
   DecoderShape shape;
-  CAIRN_ASSIGN(shape.layers, GgufLayers(metadata, read));
-  CAIRN_ASSIGN(shape.vocabulary, GgufVocabulary(metadata, read));
-  CAIRN_ASSIGN(shape.hidden, read.Read("embedding_length", kHiddenRange));
+  CAIRN_ASSIGN(shape.layers, GgufLayers(read));
+  CAIRN_ASSIGN(const auto vocabulary, GgufVocabulary(read));
+  if (!vocabulary) return read.Missing("vocab_size");
+  shape.vocabulary = *vocabulary;
+  CAIRN_ASSIGN(shape.hidden, read.Int("embedding_length", kHiddenRange));
   const int64_t heads = shape.layers.front().heads;
   if (shape.hidden % heads != 0 && !metadata.Has(read.Key("attention.key_length"))) {
     return read.Wrong(
@@ -210,16 +156,16 @@ Result<DecoderShape> ShapeFromGguf(const Metadata& metadata, std::string_view ar
         fmt::format("a divisor of embedding_length ({}), or attention.key_length", shape.hidden));
   }
   CAIRN_ASSIGN(shape.key_width,
-               read.ReadOr("attention.key_length", kHeadWidthRange, shape.hidden / heads));
+               read.IntOr("attention.key_length", kHeadWidthRange, shape.hidden / heads));
   CAIRN_ASSIGN(shape.value_width,
-               read.ReadOr("attention.value_length", kHeadWidthRange, shape.hidden / heads));
+               read.IntOr("attention.value_length", kHeadWidthRange, shape.hidden / heads));
   for (const DecoderShape::Layer& layer : shape.layers) {
     if (layer.heads * std::max(shape.key_width, shape.value_width) > kMaxProjection) {
       return read.Wrong("attention.head_count", layer.heads,
                         fmt::format("at most {} channels in all heads", kMaxProjection));
     }
   }
-  CAIRN_ASSIGN(const int64_t context, read.Read("context_length", kContextRange));
+  CAIRN_ASSIGN(const int64_t context, read.Int("context_length", kContextRange));
   shape.context_length = TokenCount(context);
   constexpr std::string_view kEpsilon = "attention.layer_norm_rms_epsilon";
   CAIRN_ASSIGN(shape.norm_epsilon, metadata.Float(read.Key(kEpsilon)));

@@ -8,6 +8,11 @@
 #include <string>
 
 #include "cairn/spec/family.h"
+#include "cairn/spec/gguf_architectures.h"
+#include "cairn/spec/gguf_config.h"
+#include "cairn/spec/gguf_decoder.h"
+#include "cairn/spec/gguf_keys.h"
+#include "cairn/spec/gguf_mixers.h"
 #include "cairn/spec/hf_config.h"
 #include "cairn/spec/quoted.h"
 #include "cairn/spec/sized_families.h"
@@ -100,14 +105,6 @@ std::string SimilarModelTypes(std::string_view model_type) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string Architectures() {
-  std::vector<std::string_view> names;
-  for (const Family* family : kFamilies) {
-    if (family->from_gguf != nullptr) names.push_back(family->architecture);
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
 bool Contains(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
@@ -151,6 +148,14 @@ Result<std::string> TextModelType(const HfConfig& text, const std::string& outer
   return text.String("model_type");
 }
 
+Result<ModelSpec> ModelSpecFromKeys(const Metadata& metadata, const GgufArchitecture& row) {
+  const GgufKeys keys(metadata, row.name);
+  CAIRN_ASSIGN(const GgufFrame frame, ReadGgufFrame(keys));
+  CAIRN_ASSIGN(const std::string json, ConfigFromGguf(keys, frame, row.model_type));
+  CAIRN_ASSIGN(const HfConfig config, HfConfig::Parse(json, metadata.where()));
+  return Describe({.config = config}, std::string(row.model_type));
+}
+
 }  // namespace
 
 Result<ModelSpec> ModelSpecFromConfig(std::string_view json, std::string_view where) {
@@ -172,12 +177,14 @@ Result<ModelSpec> ModelSpecFromConfig(std::string_view json, std::string_view wh
 Result<ModelSpec> ModelSpecFromGguf(const Metadata& metadata, const GgufTensors& tensors) {
   CAIRN_ASSIGN(const std::string_view architecture, metadata.String("general.architecture"));
   const Family* family = FindByArchitecture(architecture);
-  if (family == nullptr) {
-    return Fail(ErrorCode::kUnsupported,
-                "{}: key general.architecture {} is not supported; supported: {}", metadata.where(),
-                Quoted(architecture), Architectures());
-  }
-  return family->from_gguf(metadata, tensors);
+  CAIRN_ASSIGN(const GgufArchitecture* row, FindGgufArchitecture(architecture, metadata.where()));
+  if (family == nullptr && !row->model_type.empty()) return ModelSpecFromKeys(metadata, *row);
+  if (family == nullptr) return SizedModelFromGguf(metadata, tensors, *row);
+  Result<ModelSpec> model = family->from_gguf(metadata, tensors);
+  if (model || model.error().code != ErrorCode::kUnsupported) return model;
+  Result<ModelSpec> sizes = SizedModelFromGguf(metadata, tensors, *row);
+  if (sizes) sizes->sizing_only = model.error().message;
+  return sizes;
 }
 
 }  // namespace cairn

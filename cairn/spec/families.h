@@ -6,6 +6,7 @@
 #define CAIRN_SPEC_FAMILIES_H_
 
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,9 @@ Result<ModelSpec> ModelSpecFromConfig(std::string_view json, std::string_view wh
 struct GgufTensors {
   std::function<bool(std::string_view name)> has;
   std::vector<float> rope_divisors;  // rope_freqs.weight; empty without that tensor
+  bool complete = true;              // false: there may be more tensors than `has` knows
+  // How many channels a tensor makes, its outermost size; nothing without that tensor.
+  std::function<std::optional<int64_t>(std::string_view name)> rows = nullptr;
 };
 
 // Norm weights of Gemma files already hold the 1 that is added, and query and key rows of Llama

@@ -103,10 +103,11 @@ TEST_CASE("a window in a llama GGUF holds for every layer") {
            "268435456");
 }
 
-TEST_CASE("a llama GGUF with experts is refused") {
+TEST_CASE("a llama GGUF with experts is sized, and says why it can't be run") {
   FakeGguf file("llama");
   file.Set("expert_count", 8);
-  CHECK_EQ(file.Message(), "m.gguf: key llama.expert_count is 8; only dense models are supported");
+  CHECK_EQ(file.Model().sizing_only,
+           "m.gguf: key llama.expert_count is 8; only dense models are supported");
 }
 
 }  // namespace cairn

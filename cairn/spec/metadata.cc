@@ -24,6 +24,17 @@ struct TypeNamer {
   }
 };
 
+struct ArraySizer {
+  template <class T>
+  std::optional<uint64_t> operator()(const T& /*scalar*/) const {
+    return std::nullopt;
+  }
+  template <class T>
+  std::optional<uint64_t> operator()(const std::vector<T>& array) const {
+    return array.size();
+  }
+};
+
 }  // namespace
 
 std::string TypeNameOf(const MetadataValue& value) { return std::visit(TypeNamer(), value); }
@@ -35,6 +46,17 @@ void Metadata::Set(std::string_view key, MetadataValue value) {
 const MetadataValue* Metadata::Find(std::string_view key) const {
   const auto found = values_.find(key);
   return found == values_.end() ? nullptr : &found->second;
+}
+
+void Metadata::SetSkippedArray(std::string_view key, uint64_t elements) {
+  skipped_arrays_.insert_or_assign(std::string(key), elements);
+}
+
+std::optional<uint64_t> Metadata::ArraySize(std::string_view key) const {
+  if (const MetadataValue* value = Find(key)) return std::visit(ArraySizer(), *value);
+  const auto skipped = skipped_arrays_.find(key);
+  if (skipped == skipped_arrays_.end()) return std::nullopt;
+  return skipped->second;
 }
 
 Result<const MetadataValue*> Metadata::Require(std::string_view key) const {

@@ -41,6 +41,14 @@ class Metadata {
   bool Has(std::string_view key) const { return Find(key) != nullptr; }
   const MetadataValue* Find(std::string_view key) const;
 
+  // Says that an array of so many elements is under the key, without its elements: it is absent
+  // for every reader but ArraySize.
+  void SetSkippedArray(std::string_view key, uint64_t elements);
+  // Keys with values or skipped arrays.
+  size_t KeyCount() const { return values_.size() + skipped_arrays_.size(); }
+  // Of an array of any type, skipped or not; nothing where there is none.
+  std::optional<uint64_t> ArraySize(std::string_view key) const;
+
   // An absent key is kNotFound, another type kInvalidArgument. What a span or string_view shows
   // lives as long as the value is not replaced.
   Result<int64_t> Int(std::string_view key) const;
@@ -69,6 +77,7 @@ class Metadata {
 
   std::string where_;
   std::map<std::string, MetadataValue, std::less<>> values_;
+  std::map<std::string, uint64_t, std::less<>> skipped_arrays_;
 };
 
 }  // namespace cairn

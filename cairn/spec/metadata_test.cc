@@ -81,4 +81,18 @@ TEST_CASE("a number per layer comes from a scalar, an exact array or the default
   CHECK_FALSE(metadata.IntPerLayer("layers", int64_t{1} << 60, 1).has_value());
 }
 
+TEST_CASE("a skipped array has a size and no elements") {
+  Metadata metadata("m.gguf");
+  metadata.Set("numbers", std::vector<int64_t>{1, 2, 3});
+  metadata.Set("one", int64_t{1});
+  metadata.SetSkippedArray("skipped", 5);
+  CHECK_EQ(metadata.ArraySize("numbers"), 3);
+  CHECK_EQ(metadata.ArraySize("skipped"), 5);
+  CHECK_FALSE(metadata.ArraySize("one").has_value());
+  CHECK_FALSE(metadata.ArraySize("none").has_value());
+  CHECK_FALSE(metadata.Has("skipped"));
+  CHECK_FALSE(metadata.Strings("skipped").has_value());
+  CHECK_EQ(metadata.KeyCount(), 3);
+}
+
 }  // namespace cairn

@@ -134,7 +134,7 @@ TEST_CASE("GGUF scaling: a factor alone is linear, none switches it off, yarn ha
   CHECK_EQ(std::get<RopeYarn>(scaling()).attention_factor,
            doctest::Approx(0.1 * std::log(4.0) + 1).epsilon(1e-12));
   file.Set("rope.scaling.type", MetadataValue(std::string("longrope")));
-  CHECK_EQ(file.Message(),
+  CHECK_EQ(file.Model().sizing_only,
            "m.gguf: key llama.rope.scaling.type \"longrope\" is not supported; supported: none, "
            "linear, yarn");
 }
