@@ -85,7 +85,10 @@ Result<std::string> ReportOf(const SizeArgs& args, const std::string& path) {
   CAIRN_ASSIGN(SizeRequest request, args.Request());
   CAIRN_ASSIGN(SizedModel model, ReadModel(path));
   model.name = path;
-  CAIRN_ASSIGN(const SizeReport report, AnswerSizeRequest(std::move(model), std::move(request)));
+  CAIRN_ASSIGN(SizeReport report, AnswerSizeRequest(std::move(model), std::move(request)));
+  CAIRN_ASSIGN(std::optional<Section> profile,
+               ProfileSectionOf(args.ProfileWithFlags(), report.model.spec));
+  if (profile) report.sections.push_back(*std::move(profile));
   switch (format) {
     case SizeArgs::Format::kText:
       return ReportText(report, StyleOf(args));

@@ -1,5 +1,7 @@
 #include "tools/size_args.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -94,6 +96,7 @@ void SizeArgs::AddFlags(CLI::App& command) {
   AddMixFlags(*this, command);
   AddFormFlags(*this, command);
   AddCardFlags(*this, command);
+  AddProfileFlags(command, profile);
   command.add_flag("--explain", explain, "Print how each number comes about");
   command.add_flag("--json", json, "Print JSON, one line a model if there are several");
   command.add_flag("--markdown", markdown, "Print Markdown");
@@ -124,6 +127,29 @@ Result<SizeRequest> SizeArgs::Request() const {
   request.gpu = gpu;
   request.memory_fraction = memory_fraction;
   return request;
+}
+
+ProfileArgs SizeArgs::ProfileWithFlags() const {
+  ProfileArgs args = profile;
+  if (profile.profile.empty()) return args;
+  std::vector<std::string> settings;
+  const auto set = [&](const char* key, int value) {
+    if (value > 1) settings.push_back(fmt::format("{}={}", key, value));
+  };
+  set("tp", parallel.tp);
+  set("pp", parallel.pp);
+  set("dcp", parallel.dcp);
+  if (!parallel.stage_layers.empty()) {
+    settings.push_back(fmt::format("stage_layers={}", fmt::join(parallel.stage_layers, ",")));
+  }
+  if (!type.empty()) {
+    for (const char* key : {"kv_dtype=", "type_k=", "type_v="}) settings.push_back(key + type);
+  }
+  if (!key_type.empty()) settings.push_back("type_k=" + key_type);
+  if (!value_type.empty()) settings.push_back("type_v=" + value_type);
+  if (contexts.size() == 1) settings.push_back(fmt::format("max_model_len={}", contexts.front()));
+  args.settings.insert(args.settings.begin(), settings.begin(), settings.end());
+  return args;
 }
 
 Result<SizeArgs::Format> SizeArgs::ChosenFormat() const {

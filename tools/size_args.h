@@ -8,6 +8,7 @@
 
 #include "cairn/base/status.h"
 #include "cairn/sizing/request.h"
+#include "tools/size_profile.h"
 
 namespace CLI {
 class App;
@@ -31,6 +32,7 @@ struct SizeArgs {
   std::string weights_dtype;
   std::string gpu;
   double memory_fraction = 0.9;
+  ProfileArgs profile;
   bool json = false;
   bool markdown = false;
   bool csv = false;
@@ -38,6 +40,8 @@ struct SizeArgs {
 
   void AddFlags(CLI::App& command);
   Result<SizeRequest> Request() const;
+  // The framework's profile with what the flags above say of the cards and the state; --set wins.
+  ProfileArgs ProfileWithFlags() const;
   // The one that was asked for; an error when there are several.
   Result<Format> ChosenFormat() const;
 };
