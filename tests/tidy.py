@@ -44,7 +44,7 @@ NARROW = {
 # Third-party header (a prefix): where it may be included.
 THIRD_PARTY = {
     "hwy/": r"cairn/kernels/",
-    "nlohmann/": r"(cairn|tools|tests)/.*\.cc$",
+    "nlohmann/": r"(cairn|tools|tests|web)/.*\.cc$",
     "CLI/": r"tools/",
     "fmt/": r"",
     "xxhash.h": r"cairn/base/",
@@ -122,7 +122,7 @@ def is_test_code(path):
 def edge_problem(path, header):
     """Why `path` may not include the project's `header`, or None."""
     here, there = layer_of(path), layer_of(header)
-    if here is None and header.split("/")[0] in ("tools", "tests"):
+    if here is None and header.split("/")[0] in ("tools", "tests", "web"):
         return None
     if there is None:
         return 'our own headers are included from the root: #include "cairn/<folder>/<file>.h"'

@@ -15,6 +15,7 @@
 #include "cairn/weights/weight_file.h"
 #include "tools/commands.h"
 #include "tools/size_args.h"
+#include "tools/size_page.h"
 #include "tools/terminal.h"
 
 namespace cairn {
@@ -89,6 +90,10 @@ Result<std::string> ReportOf(const SizeArgs& args, const std::string& path) {
   CAIRN_ASSIGN(std::optional<Section> profile,
                ProfileSectionOf(args.ProfileWithFlags(), report.model.spec));
   if (profile) report.sections.push_back(*std::move(profile));
+  if (!args.html.empty()) {
+    CAIRN_TRY(WriteSizePage(args.html, path, report));
+    return fmt::format("{}: the page, to be opened in a browser\n", args.html);
+  }
   switch (format) {
     case SizeArgs::Format::kText:
       return ReportText(report, StyleOf(args));

@@ -101,6 +101,7 @@ void SizeArgs::AddFlags(CLI::App& command) {
   command.add_flag("--json", json, "Print JSON, one line a model if there are several");
   command.add_flag("--markdown", markdown, "Print Markdown");
   command.add_flag("--csv", csv, "Print CSV");
+  command.add_option("--html", html, "Write a page that answers for this model, in any browser");
 }
 
 Result<SizeRequest> SizeArgs::Request() const {
@@ -155,6 +156,10 @@ ProfileArgs SizeArgs::ProfileWithFlags() const {
 Result<SizeArgs::Format> SizeArgs::ChosenFormat() const {
   if (int{json} + int{markdown} + int{csv} > 1) {
     return Fail(ErrorCode::kInvalidArgument, "--json, --markdown and --csv: expected one of them");
+  }
+  if (!html.empty() && models.size() > 1) {
+    return Fail(ErrorCode::kInvalidArgument, "--html {}: a page is of one model, there are {}",
+                html, models.size());
   }
   if (json) return Format::kJson;
   if (markdown) return Format::kMarkdown;

@@ -37,6 +37,7 @@ struct SizeArgs {
   bool markdown = false;
   bool csv = false;
   bool explain = false;
+  std::string html;  // the page's path; empty: no page
 
   void AddFlags(CLI::App& command);
   Result<SizeRequest> Request() const;

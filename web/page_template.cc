@@ -1,0 +1,11 @@
+#include "web/page_template.h"
+
+// Of page_template.S.
+extern "C" const char cairn_page_template_begin[];
+extern "C" const char cairn_page_template_end[];
+
+namespace cairn {
+
+std::string_view PageTemplate() { return {cairn_page_template_begin, cairn_page_template_end}; }
+
+}  // namespace cairn
