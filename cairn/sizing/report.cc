@@ -155,7 +155,7 @@ Section StagesSection(const SizeReport& report) {
            fmt::format("{}-{}", stage.rank.first_layer.value(), stage.rank.end_layer.value() - 1),
            answer.tokens.value(), answer.requests, stage.sizing.bytes_per_token.value(),
            answer.total.kv_bytes.value(), answer.total.state_bytes.value(),
-           answer.total.TotalBytes().value()});
+           HumanBytes(answer.total.TotalBytes()), answer.total.TotalBytes().value()});
     }
   }
   section.tables.push_back(std::move(table));
