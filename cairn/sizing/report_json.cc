@@ -58,7 +58,8 @@ Json AmountJson(const StateAmount& amount) {
           {"allocated_bytes", amount.allocated_bytes.value()},
           {"kv_bytes", amount.kv_bytes.value()},
           {"state_bytes", amount.state_bytes.value()},
-          {"total_bytes", (amount.kv_bytes + amount.state_bytes).value()}};
+          {"open_window_bytes", amount.open_window_bytes.value()},
+          {"total_bytes", amount.TotalBytes().value()}};
 }
 
 // What one layer of the group keeps, in the words of the models' papers.

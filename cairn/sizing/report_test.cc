@@ -88,7 +88,7 @@ TEST_CASE("layers that read others are one group that names them, fixed states a
   const ModelSpec rwkv = ModelFromJson(SmallConfig("rwkv7"));
   const Json json = JsonOf(ReportOf(rwkv));
   CHECK_EQ(json.at("layers").at(0).at("states"),
-           Json({{"shift", 128, "bf16"}, {"wkv", 1024, "f32"}}));
+           Json({{"shift", 128, "f16"}, {"wkv", 1024, "f32"}}));
   CHECK_EQ(json.at("state_bytes"), 2 * 4 * (1024 * 4 + 128 * 2));
   CHECK_EQ(json.at("kv_bytes"), 0);
   CHECK(json.at("parameters").is_null());

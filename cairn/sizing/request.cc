@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "cairn/sizing/format.h"
+
 namespace cairn {
 namespace {
 
@@ -22,6 +24,14 @@ std::vector<std::string> WarningsOf(const SizedModel& model, const SizeRequest& 
   std::vector<std::string> warnings = model.notes;
   for (std::string& warning : ParallelWarnings(model.spec, request.parallel)) {
     warnings.push_back(std::move(warning));
+  }
+  const Bytes open =
+      sizing.answers.empty() ? Bytes(0) : sizing.answers.back().total.open_window_bytes;
+  if (open > Bytes(0)) {
+    warnings.push_back(
+        fmt::format("compressors keep up to {} beside this for the entries that "
+                    "they haven't made yet",
+                    ExactBytes(open)));
   }
   const TokenCount trained = model.spec.context_length;
   for (const SizeAnswer& answer : sizing.answers) {

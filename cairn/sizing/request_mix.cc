@@ -64,6 +64,7 @@ struct Sums {
   Sum content;
   Sum allocated;
   Sum kv;
+  Sum open;  // windows of compressors
   Sum state;
 };
 
@@ -76,7 +77,7 @@ void AddClass(const StateLayout& layout, ClassIndex index, const RequestMix& mix
   const auto add = [&](int64_t needed, int64_t seen, int64_t blocks, int64_t times) {
     sums.elements.Add(c.row_elements.value() * needed, times);
     sums.content.Add(c.row_bytes.value() * needed, times);
-    sums.kv.Add(c.row_bytes.value() * seen, times);
+    (c.open_window ? sums.open : sums.kv).Add(c.row_bytes.value() * seen, times);
     sums.allocated.Add(c.block_bytes.value() * blocks, times);
   };
   for (const RequestGroup& group : mix.groups) {
@@ -162,7 +163,7 @@ Result<StateAmount> AmountOf(const StateLayout& layout, const RequestMix& mix, i
   sums.state.Add(layout.fixed_content_bytes().value(), requests);
   Sum total = sums.kv;
   total.Add(layout.fixed_content_bytes().value(), requests);
-  if (!total.Fits() || !sums.allocated.Fits() || !sums.elements.Fits()) {
+  if (!total.Fits() || !sums.open.Fits() || !sums.allocated.Fits() || !sums.elements.Fits()) {
     return Fail(ErrorCode::kInvalidArgument,
                 "{} requests of up to {} tokens take more bytes than can be counted", requests,
                 mix.Longest().value());
@@ -171,7 +172,8 @@ Result<StateAmount> AmountOf(const StateLayout& layout, const RequestMix& mix, i
                      .content_bytes = Bytes(sums.content.value()),
                      .allocated_bytes = Bytes(sums.allocated.value()),
                      .kv_bytes = Bytes(sums.kv.value()),
-                     .state_bytes = Bytes(sums.state.value())};
+                     .state_bytes = Bytes(sums.state.value()),
+                     .open_window_bytes = Bytes(sums.open.value())};
 }
 
 Result<std::vector<RequestGroup>> ParseRequests(std::string_view text, std::string_view where) {

@@ -42,6 +42,9 @@ struct StateAmount {
   Bytes allocated_bytes;  // the whole blocks that hold them
   Bytes kv_bytes;         // rows there must be room for: min(tokens, W) of a window
   Bytes state_bytes;      // all that doesn't grow
+  // Rows that a compressor still needs for its next entry; content and allocated count them, kv and
+  // total don't, as published figures don't.
+  Bytes open_window_bytes = {};
 
   Bytes TotalBytes() const { return kv_bytes + state_bytes; }
   bool operator==(const StateAmount&) const = default;
