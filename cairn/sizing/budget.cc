@@ -214,8 +214,8 @@ Result<BudgetAnswer> AnswerBudget(const BudgetQuestion& question) {
   BudgetAnswer answer;
   for (const StageBudget& stage : question.stages) {
     Bytes state;
-    if (question.mix) {
-      state = *question.mix;
+    if (stage.mix) {
+      state = *stage.mix;
     } else {
       CAIRN_ASSIGN(state, stage.state(question.context, question.batch));
     }

@@ -44,6 +44,7 @@ struct StageBudget {
   Bytes weights;
   Bytes activations;
   StateBytes state;
+  std::optional<Bytes> mix = std::nullopt;  // state of the mix, if it isn't batch x context
 };
 
 struct BudgetQuestion {
@@ -53,9 +54,8 @@ struct BudgetQuestion {
   int64_t cards = 1;             // that hold one copy of the model: tp x pp
   OverheadRule overhead;
   std::vector<StageBudget> stages;
-  TokenCount context;        // of the request mix
-  int64_t batch = 1;         // requests of one copy
-  std::optional<Bytes> mix;  // state of the mix on the fullest card, if it isn't batch x context
+  TokenCount context;                         // of the request mix
+  int64_t batch = 1;                          // requests of one copy
   TokenCount most_context{int64_t{1} << 30};  // where searches end
 };
 

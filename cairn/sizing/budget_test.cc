@@ -129,7 +129,7 @@ TEST_CASE("a state that doesn't grow bounds neither context nor batch at once") 
 
 TEST_CASE("a mix that isn't batch x context is charged as given") {
   BudgetQuestion question = Simple();
-  question.mix = Bytes(123);
+  question.stages[0].mix = Bytes(123);
   CHECK_EQ(Answer(question).Tightest().state, Bytes(123));
 }
 
