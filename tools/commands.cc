@@ -11,6 +11,7 @@ void AddAllCommands(CLI::App& app, ChosenCommand& chosen) {
   AddBenchCommand(app, chosen);
   AddLogitsCommand(app, chosen);
   AddSizeCommand(app, chosen);
+  AddGpusCommand(app, chosen);
 }
 
 int ExitCodeOf(const Error& error) {

@@ -20,6 +20,7 @@ void AddChatCommand(CLI::App& app, ChosenCommand& chosen);
 void AddBenchCommand(CLI::App& app, ChosenCommand& chosen);
 void AddLogitsCommand(CLI::App& app, ChosenCommand& chosen);
 void AddSizeCommand(CLI::App& app, ChosenCommand& chosen);
+void AddGpusCommand(CLI::App& app, ChosenCommand& chosen);
 
 void AddAllCommands(CLI::App& app, ChosenCommand& chosen);
 
