@@ -57,7 +57,7 @@ struct DividedMixer {
     return mamba;
   }
   AttentionBesideMambaSpec operator()(const AttentionBesideMambaSpec& both) const {
-    return {(*this)(both.attention), (*this)(both.mamba)};
+    return {(*this)(both.attention), (*this)(both.mamba), both.shares_weights};
   }
   RwkvSpec operator()(RwkvSpec rwkv) const {
     rwkv.heads = Heads(rwkv.heads);

@@ -110,11 +110,10 @@ struct Counter {
   }
 
   int64_t operator()(const AttentionBesideMambaSpec& both) const {
-    return (*this)(both.attention) + (*this)(both.mamba);
+    return (both.shares_weights ? 0 : (*this)(both.attention)) + (*this)(both.mamba);
   }
 
-  // Its low-rank projections aren't described.
-  int64_t operator()(const RwkvSpec& /*rwkv*/) const { return 0; }
+  int64_t operator()(const RwkvSpec& rwkv) const { return rwkv.parameters; }
 
   int64_t operator()(const ShortConvSpec& conv) const {
     int64_t count = hidden * 3 * conv.channels + conv.channels * conv.kernel;
@@ -122,8 +121,13 @@ struct Counter {
     return conv.bias ? count + 4 * conv.channels + hidden : count;
   }
 
-  // Its block-diagonal gates aren't described.
-  int64_t operator()(const RecurrentGateSpec& /*gate*/) const { return 0; }
+  // Two projections in, one out, a convolution, two gates, all with biases; the decay.
+  int64_t operator()(const RecurrentGateSpec& gate) const {
+    const int64_t width = gate.width;
+    int64_t count = 2 * (hidden + 1) * width + (width + 1) * hidden;
+    count += width * (gate.conv_kernel + 1) + width;
+    return count + 2 * width * (width / gate.gate_blocks + 1);
+  }
 
   int64_t operator()(const NoMixer& none) const { return none.parameters; }
 

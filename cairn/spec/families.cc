@@ -57,9 +57,10 @@ constexpr std::array<std::string_view, 10> kEncoderDecoders = {
     "t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "m2m_100", "whisper", "led"};
 
 std::span<const SizedFamily> (*const kSizedGroups[])() = {
-    DecoderFamilies,      ClassicFamilies,    VariantFamilies, SearchedFamilies, GemmaFamilies,
-    LatentFamilies,       DeltaFamilies,      MambaFamilies,   HybridFamilies,   RecurrentFamilies,
-    SharedLatentFamilies, CompressedFamilies, KdaFamilies,     NgramFamilies,    ConvolvedFamilies};
+    DecoderFamilies, ClassicFamilies,   VariantFamilies,      SearchedFamilies,
+    GemmaFamilies,   LatentFamilies,    DeltaFamilies,        MambaFamilies,
+    HybridFamilies,  RecurrentFamilies, SharedLatentFamilies, CompressedFamilies,
+    KdaFamilies,     NgramFamilies,     ConvolvedFamilies,    RwkvFamilies};
 
 const SizedFamily* FindSized(std::string_view model_type) {
   for (const auto group : kSizedGroups) {

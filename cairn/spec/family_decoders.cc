@@ -89,6 +89,8 @@ constexpr DecoderTraits kChatGlm = {.family = "chatglm",
                                     .output_bias = {"add_bias_linear", false},
                                     .feed_forward = {.bias = {"add_bias_linear", false}}};
 constexpr DecoderTraits kGlm4 = {.family = "glm4", .qkv_bias = kAttentionBias, .norm_vectors = 4};
+// The class has no biases by default, but every published model has them and says so; a file
+// without the key is a shortened copy of one.
 constexpr DecoderTraits kGlm4Moe = {.family = "glm4_moe",
                                     .qkv_bias = {"attention_bias", true},
                                     .query_key_norm = QueryKeyNorm::kHead,
@@ -136,7 +138,13 @@ Result<ModelSpec> Uncounted(const ConfigSource& source) {
 
 constexpr DecoderTraits kAfmoe = {.family = "afmoe", .windows = WindowRule::kAlways, .period = 4};
 constexpr DecoderTraits kStep = {.family = "step3p7", .windows = WindowRule::kAlways};
-constexpr DecoderTraits kPhi3Small = {.family = "phi3small"};
+constexpr DecoderTraits kPhi3Small = {.family = "phi3small",
+                                      .tied_head = true,
+                                      .qkv_bias = {"", true},
+                                      .output_bias = {"", true},
+                                      .feed_forward = {.bias = {"", true}},
+                                      .norm_vectors = 4,
+                                      .final_norm_vectors = 2};
 
 constexpr auto kRows = std::to_array<SizedFamily>({
     {"llama", FromTraits<kLlamaLike>},
@@ -163,7 +171,7 @@ constexpr auto kRows = std::to_array<SizedFamily>({
     {"mimo", FromTraits<kMimo>},
     {"phi3", FromTraits<kPhi3>},
     {"phi3_v", FromTraits<kPhi3>},
-    {"phi3small", Uncounted<kPhi3Small>},
+    {"phi3small", FromTraits<kPhi3Small>},
     {"phimoe", FromTraits<kPhiMoe>},
     {"olmo2", FromTraits<kOlmo2>},
     {"olmoe", FromTraits<kOlmo2>},

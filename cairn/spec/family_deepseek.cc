@@ -63,14 +63,46 @@ Result<ModelSpec> MiniCpm3FromConfig(const ConfigSource& source) {
   return LatentModel(source, "minicpm3", kUnbiased, true);
 }
 
+// A layer's two dense networks, the first of them beside the experts; some of those return what
+// they are given and have no weights but in the router.
+Status LongCatNetworks(const HfConfig& config, FeedForwardSpec& first, FeedForwardSpec& second,
+                       std::string& missing) {
+  CAIRN_ASSIGN(const int64_t dense, config.IntOr("ffn_hidden_size", {1, kMaxIntermediate}, 0));
+  CAIRN_ASSIGN(const int64_t width,
+               config.IntOr("expert_ffn_hidden_size", {1, kMaxIntermediate}, 0));
+  CAIRN_ASSIGN(const int64_t experts, config.IntOr("n_routed_experts", {1, 1 << 16}, 0));
+  CAIRN_ASSIGN(const int64_t idle, config.IntOr("zero_expert_num", {0, 1 << 16}, 0));
+  CAIRN_ASSIGN(const int64_t hidden, config.IntOr("hidden_size", {1, kMaxHidden}, 0));
+  CAIRN_ASSIGN(const int64_t used, config.IntOr("moe_topk", {1, 1 << 16}, 0));
+  if (dense == 0) missing = "ffn_hidden_size";
+  if (width == 0) missing = "expert_ffn_hidden_size";
+  if (experts == 0) missing = "n_routed_experts";
+  if (!missing.empty()) return {};
+  MixtureSpec mixture;
+  mixture.experts = experts;
+  mixture.experts_per_token = used;
+  mixture.intermediate = width;
+  mixture.shared_intermediate = dense;
+  mixture.router_bias = true;
+  mixture.other_parameters = idle * (hidden + 1);
+  first = mixture;
+  second = GatedMlpSpec{.intermediate = dense};
+  return {};
+}
+
 // Two attention blocks a layer, each with its own latent rows.
 Result<ModelSpec> LongCatFromConfig(const ConfigSource& source) {
-  CAIRN_ASSIGN(const Dimensions frame, FrameFromConfig(source.config));
+  CAIRN_ASSIGN(Dimensions frame, FrameFromConfig(source.config));
   CAIRN_ASSIGN(const LatentAttentionSpec latent, LatentFromConfig(source.config));
+  frame.heads = latent.heads;
   CAIRN_ASSIGN(ModelSpec model, SizedModel(source, "longcat_flash", frame, false));
-  model.uncounted = "not all of its weights are described";
-  model.layers.assign(static_cast<size_t>(2 * frame.layers),
-                      {.mixer = latent, .feed_forward = NoFeedForward{}});
+  FeedForwardSpec networks[2] = {NoFeedForward{}, NoFeedForward{}};
+  std::string missing;
+  CAIRN_TRY(LongCatNetworks(source.config, networks[0], networks[1], missing));
+  if (!missing.empty()) model.uncounted = missing + " is missing";
+  for (int64_t i = 0; i < 2 * frame.layers; ++i) {
+    model.layers.push_back({.mixer = latent, .feed_forward = networks[i % 2]});
+  }
   return model;
 }
 

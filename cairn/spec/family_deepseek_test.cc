@@ -44,17 +44,15 @@ TEST_CASE("index keys are one head wide, and only where a layer has its own") {
       "mla+index mla mla mla+index");
 }
 
-TEST_CASE("compressed attention keeps a window, and an entry for every few tokens") {
-  const std::string rest = R"("head_dim": 32, "index_head_dim": 8, "index_n_heads": 4,
-      "sliding_window": 16, "num_nextn_predict_layers": 1, "compress_ratios": )";
-  const ModelSpec model = ModelFromJson(SmallConfig("deepseek_v4", rest + "[0, 4, 128, 4, 128]"));
-  CHECK_EQ(KindsOf(model), "sliding v4_csa v4_hca v4_csa");
-  const StateLayout layout = LayoutOf(model);
-  CHECK_EQ(layout.SeenRowBytes(TokenCount(1024)),
-           Bytes(2 * (4 * 16 * 32 + 2 * 256 * (32 + 8) + 8 * 32)));
-  CHECK_EQ(layout.MarginalBytesPerToken(), Bytes(2 * 2 * 40 / 4 + 1));
-  CHECK_EQ(ConfigError(SmallConfig("deepseek_v4", rest + "[0, 4]")),
-           "config.json: compress_ratios is a list of 2, expected a list of 4 to 5 integers");
+TEST_CASE("LongCat's two networks a layer are counted, one of them beside experts") {
+  CHECK_FALSE(ModelFromJson(Latent("longcat_flash")).uncounted.empty());
+  const ModelSpec model = ModelFromJson(Latent("longcat_flash", R"("ffn_hidden_size": 96,
+      "expert_ffn_hidden_size": 24, "n_routed_experts": 8, "zero_expert_num": 4, "moe_topk": 3)"));
+  CHECK(model.uncounted.empty());
+  const auto& mixture = std::get<MixtureSpec>(model.layers[2].feed_forward);
+  CHECK_EQ(mixture.shared_intermediate, 96);
+  CHECK_EQ(mixture.other_parameters, 4 * (64 + 1));
+  CHECK_EQ(MlpOf(model, 3).intermediate, 96);
 }
 
 }  // namespace cairn

@@ -30,18 +30,6 @@ TEST_CASE("the list of layers wins over the interval, and a state's type over th
   CHECK_EQ(FixedBytes(model), kDeltaBytes - 4 * 8 * 16 * 2);
 }
 
-TEST_CASE("KDA's layers are counted from one and keep a matrix a head") {
-  const std::string latent = R"("kv_lora_rank": 32, "qk_rope_head_dim": 8, "qk_nope_head_dim": 16,
-      "v_head_dim": 16, "linear_attn_config": {"num_heads": 4, "head_dim": 16,
-      "short_conv_kernel_size": 4, "full_attn_layers": [4], "kda_layers": )";
-  const ModelSpec model = ModelFromJson(SmallConfig("kimi_linear", latent + "[1, 2, 3]}"));
-  CHECK_EQ(KindsOf(model), "kda kda kda mla");
-  CHECK_EQ(FixedBytes(model), 3 * (4 * 16 * 16 * 4 + 3 * 3 * 4 * 16 * 2));
-  CHECK_EQ(ConfigError(SmallConfig("kimi_linear", latent + "[1, 2]}")),
-           "config.json: linear_attn_config.kda_layers is a list of 2, expected exactly the layers "
-           "that full_attn_layers leaves");
-}
-
 TEST_CASE("lightning attention has as many states as query heads") {
   const ModelSpec model =
       ModelFromJson(SmallConfig("minimax_m1", R"("attn_type_list": [0, 0, 1, 0])"));

@@ -119,6 +119,30 @@ Result<AttentionSpec> GlobalAttention(const HfConfig& config, const Dimensions& 
   return global;
 }
 
+// per_layer_config: by a layer's number, what differs from the config's own keys.
+Status ReadOwnConfig(const HfConfig& config, size_t layer, AttentionSpec& attention) {
+  CAIRN_ASSIGN(const auto listed, config.Child("per_layer_config"));
+  if (!listed) return {};
+  CAIRN_ASSIGN(const auto own, listed->Child(std::to_string(layer)));
+  if (!own) return {};
+  CAIRN_ASSIGN(attention.key_width,
+               own->IntOr("head_dim", {1, kMaxHeadWidth}, attention.key_width));
+  attention.value_width = attention.key_width;
+  CAIRN_ASSIGN(attention.kv_heads,
+               own->IntOr("num_key_value_heads", {1, kMaxHeads}, attention.kv_heads));
+  return CheckHeads(*own, attention);
+}
+
+Status CheckPerLayerConfig(const HfConfig& config, size_t layers) {
+  CAIRN_ASSIGN(const auto listed, config.Child("per_layer_config"));
+  if (!listed) return {};
+  size_t known = 0;
+  for (size_t i = 0; i < layers; ++i) known += listed->Has(std::to_string(i)) ? 1 : 0;
+  if (known == listed->KeyCount()) return {};
+  return config.Wrong("per_layer_config",
+                      fmt::format("layer numbers from 0 to {} as its keys", layers - 1));
+}
+
 // The router's scale, a scale for each expert, and three norms more than without experts.
 Result<FeedForwardSpec> Gemma4Network(const HfConfig& config, const Dimensions& dimensions) {
   CAIRN_ASSIGN(const bool mixes, config.BoolOr("enable_moe_block", false));
@@ -141,11 +165,13 @@ Result<ModelSpec> Gemma4FromConfig(const ConfigSource& source) {
   CAIRN_ASSIGN(const auto lifetimes, WrittenLifetimes(config, dimensions, kDefaultPeriod4));
   CAIRN_ASSIGN(const AttentionSpec global, GlobalAttention(config, dimensions));
   CAIRN_ASSIGN(const FeedForwardSpec network, Gemma4Network(config, dimensions));
+  CAIRN_TRY(CheckPerLayerConfig(config, lifetimes.size()));
   for (const Lifetime& lifetime : lifetimes) {
     AttentionSpec attention = AttentionOf(dimensions);
     attention.query_key_norm = true;
     attention.lifetime = Bounded(lifetime, dimensions.context_length);
     if (lifetime.kind == Lifetime::Kind::kAll) attention = global;
+    CAIRN_TRY(ReadOwnConfig(config, model.layers.size(), attention));
     model.layers.push_back(
         {.mixer = attention, .feed_forward = network, .branch_output_norms = true});
   }

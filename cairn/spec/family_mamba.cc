@@ -148,10 +148,12 @@ Result<std::vector<bool>> ZambaHybrids(const HfConfig& config, size_t layers) {
 Status AddZambaLayers(const HfConfig& config, const AttentionSpec& attention,
                       const MambaSpec& mamba, int64_t layers, ModelSpec& model) {
   CAIRN_ASSIGN(const auto hybrid, ZambaHybrids(config, static_cast<size_t>(layers)));
-  model.uncounted = "its shared blocks aren't described";
   for (const bool both : hybrid) {
-    LayerSpec layer = {.mixer = mamba, .feed_forward = NoFeedForward{}};
-    if (both) layer.mixer = AttentionBesideMambaSpec{attention, mamba};
+    LayerSpec layer = {.mixer = mamba, .feed_forward = NoFeedForward{}, .norm_vectors = 1};
+    if (both) {
+      layer.mixer = AttentionBesideMambaSpec{attention, mamba, /*shares_weights=*/true};
+      layer.other_parameters = model.hidden * model.hidden;  // what leads out of the shared block
+    }
     model.layers.push_back(layer);
   }
   return {};
@@ -176,6 +178,13 @@ Result<ModelSpec> ZambaFromConfig(const ConfigSource& source) {
                Mamba1FromConfig(config, kPrefixed, inner, dimensions.hidden));
   CAIRN_ASSIGN(ModelSpec model, SizedModel(source, "zamba", dimensions, true));
   CAIRN_TRY(AddZambaLayers(config, AttentionOf(dimensions), mamba, dimensions.layers, model));
+  // The shared block: attention over residual and embedding side by side, a network, two norms.
+  const int64_t channels = dimensions.heads * dimensions.key_width;
+  const int64_t grouped = dimensions.kv_heads * dimensions.key_width;
+  model.other_parameters += 2 * dimensions.hidden * (channels + 2 * grouped);
+  model.other_parameters += dimensions.hidden * channels;
+  model.other_parameters += 3 * dimensions.hidden * (dimensions.intermediate + 1);
+  if (dimensions.intermediate == 0) model.uncounted = "intermediate_size is missing";
   return model;
 }
 
@@ -187,6 +196,7 @@ Result<ModelSpec> Zamba2FromConfig(const ConfigSource& source) {
   CAIRN_TRY(WidenHeads(config, dimensions));
   CAIRN_ASSIGN(const MambaSpec mamba, Mamba2FromConfig(config, kKeys));
   CAIRN_ASSIGN(ModelSpec model, SizedModel(source, "zamba2", dimensions, true));
+  model.uncounted = "its shared blocks and their adapters aren't described";
   CAIRN_TRY(AddZambaLayers(config, AttentionOf(dimensions), mamba, dimensions.layers, model));
   return model;
 }

@@ -1,4 +1,5 @@
-// Models whose layers keep a state of fixed size: RWKV, RetNet, RecurrentGemma, LFM2.
+// Models whose layers keep a state of fixed size: RetNet, RecurrentGemma, LFM2.
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -9,42 +10,19 @@ namespace cairn {
 namespace {
 
 constexpr int64_t kMaxKernel = 1024;
-constexpr std::string_view kPartly = "not all of its weights are described";
 
-// Heads are hidden / width; a count next to it must agree.
-template <int version>
-Result<ModelSpec> RwkvFromConfig(const ConfigSource& source) {
-  const HfConfig& config = source.config;
-  CAIRN_ASSIGN(const Dimensions frame, FrameFromConfig(config));
-  if (frame.hidden == 0) return config.Missing("hidden_size");
-  RwkvSpec rwkv = {.version = version, .heads = 1, .width = frame.hidden};
-  CAIRN_ASSIGN(const int64_t channels,
-               StateIntOr(config, "attention_hidden_size", kMaxHidden, frame.hidden));
-  if (version != 4) {
-    constexpr std::array<std::string_view, 2> kKeys = {"head_dim", "head_size"};
-    CAIRN_ASSIGN(const auto width, FirstInt(config, kKeys, {1, kMaxHeadWidth}));
-    rwkv.width = width.value_or(64);
-    if (channels % rwkv.width != 0) {
-      return config.Wrong(config.Has("head_dim") ? "head_dim" : "head_size",
-                          fmt::format("a divisor of {} channels", channels));
-    }
-    rwkv.heads = channels / rwkv.width;
-    CAIRN_ASSIGN(const int64_t written, config.IntOr("num_heads", {1, kMaxHidden}, rwkv.heads));
-    if (written != rwkv.heads) {
-      return config.Wrong("num_heads", fmt::format("{} or null", rwkv.heads));
-    }
-  }
-  CAIRN_ASSIGN(ModelSpec model, SizedModel(source, "rwkv", frame, false));
-  model.uncounted = kPartly;
-  model.layers.assign(static_cast<size_t>(frame.layers),
-                      {.mixer = rwkv, .feed_forward = NoFeedForward{}});
-  return model;
+// Without a width, two thirds of hidden_ratio hidden sizes, rounded up to 256; 0: not said.
+Result<int64_t> RetNetWidth(const HfConfig& config, const Dimensions& frame) {
+  if (frame.intermediate != 0) return frame.intermediate;
+  CAIRN_ASSIGN(const double ratio, config.FloatOr("hidden_ratio", {1e-3, 64}, 0));
+  const auto width = static_cast<int64_t>(ratio * 2 * static_cast<double>(frame.hidden) / 3);
+  return (width + 255) / 256 * 256;
 }
 
 // Keys and values are expand_k and expand_v times the hidden size over all heads.
 Result<ModelSpec> RetNetFromConfig(const ConfigSource& source) {
   const HfConfig& config = source.config;
-  CAIRN_ASSIGN(const Dimensions frame, FrameFromConfig(config));
+  CAIRN_ASSIGN(Dimensions frame, FrameFromConfig(config));
   if (frame.hidden == 0) return config.Missing("hidden_size");
   constexpr std::array<std::string_view, 2> kHeads = {"num_heads", "num_attention_heads"};
   CAIRN_ASSIGN(const int64_t heads, RequireInt(config, kHeads, {1, kMaxHeads}));
@@ -61,10 +39,14 @@ Result<ModelSpec> RetNetFromConfig(const ConfigSource& source) {
   retention.heads = heads;
   retention.key_width = keys / heads;
   retention.value_width = values / heads;
+  // A gate as wide as the values and a norm over each head of them.
+  retention.other_parameters = frame.hidden * values + retention.value_width;
+  frame.heads = heads;
   CAIRN_ASSIGN(ModelSpec model, SizedModel(source, "retnet", frame, false));
-  model.uncounted = kPartly;
+  CAIRN_ASSIGN(const int64_t width, RetNetWidth(config, frame));
+  if (width == 0) model.uncounted = "intermediate_size is missing";
   model.layers.assign(static_cast<size_t>(frame.layers),
-                      {.mixer = retention, .feed_forward = NoFeedForward{}});
+                      {.mixer = retention, .feed_forward = GatedMlpSpec{.intermediate = width}});
   return model;
 }
 
@@ -83,20 +65,30 @@ Result<ModelSpec> RecurrentGemmaFromConfig(const ConfigSource& source) {
   const HfConfig& config = source.config;
   CAIRN_ASSIGN(const Dimensions dimensions, DimensionsFromConfig(config));
   CAIRN_ASSIGN(ModelSpec model, SizedModel(source, "recurrent_gemma", dimensions, true));
-  model.uncounted = kPartly;
   RecurrentGateSpec gate;
   constexpr std::array<std::string_view, 1> kWidth = {"lru_width"};
   CAIRN_ASSIGN(const auto width, FirstInt(config, kWidth, {1, kMaxHidden}));
   if (!width && dimensions.hidden == 0) return config.Missing("lru_width");
   gate.width = width.value_or(dimensions.hidden);
   CAIRN_ASSIGN(gate.conv_kernel, StateIntOr(config, "conv1d_width", kMaxKernel, 4));
+  if (dimensions.heads > 0 && gate.width % dimensions.heads != 0) {
+    return config.Wrong("lru_width",
+                        fmt::format("a multiple of num_attention_heads ({})", dimensions.heads));
+  }
+  gate.gate_blocks = std::max<int64_t>(dimensions.heads, 1);
   AttentionSpec attention = AttentionOf(dimensions);
+  CAIRN_ASSIGN(attention.qkv_bias, config.BoolOr("attention_bias", false));
+  attention.output_bias = true;
   CAIRN_ASSIGN(const auto window, WindowFromConfig(config));
   attention.lifetime = LifetimeOfWindow(dimensions.context_length, window);
   CAIRN_ASSIGN(const auto types, BlockTypes(config));
+  // The file's width is of gate and up together.
+  const FeedForwardSpec network =
+      GatedMlpSpec{.intermediate = dimensions.intermediate / 2, .bias = true};
+  if (dimensions.intermediate == 0) model.uncounted = "intermediate_size is missing";
   for (size_t i = 0; i < static_cast<size_t>(dimensions.layers); ++i) {
     const std::string& type = types[i % types.size()];
-    LayerSpec layer = {.mixer = attention, .feed_forward = NoFeedForward{}};
+    LayerSpec layer = {.mixer = attention, .feed_forward = network};
     if (type == "recurrent") {
       layer.mixer = gate;
     } else if (type != "attention") {
@@ -165,10 +157,6 @@ Result<ModelSpec> Lfm2FromConfig(const ConfigSource& source) {
 }
 
 constexpr auto kRows = std::to_array<SizedFamily>({
-    {"rwkv", RwkvFromConfig<4>},
-    {"rwkv5", RwkvFromConfig<5>},
-    {"rwkv6", RwkvFromConfig<6>},
-    {"rwkv7", RwkvFromConfig<7>},
     {"retnet", RetNetFromConfig},
     {"recurrent_gemma", RecurrentGemmaFromConfig},
     {"lfm2", Lfm2FromConfig},

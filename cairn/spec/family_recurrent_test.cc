@@ -6,17 +6,6 @@
 
 namespace cairn {
 
-TEST_CASE("RWKV keeps a matrix a head and two token shifts") {
-  const ModelSpec model = ModelFromJson(SmallConfig("rwkv7", R"("num_heads": null)"));
-  CHECK_EQ(KindsOf(model), "rwkv7 rwkv7 rwkv7 rwkv7");
-  CHECK_EQ(FixedBytes(model), 4 * (4 * 16 * 16 * 4 + 2 * 64 * 2));
-  CHECK_EQ(FixedBytes(ModelFromJson(SmallConfig("rwkv"))), 4 * (3 * 64 * 4 + 2 * 64 * 2));
-  CHECK_EQ(ConfigError(SmallConfig("rwkv7", R"("num_heads": 5)")),
-           "config.json: num_heads is 5, expected 4 or null");
-  CHECK_EQ(ConfigError(SmallConfig("rwkv7", R"("head_dim": 24)")),
-           "config.json: head_dim is 24, expected a divisor of 64 channels");
-}
-
 TEST_CASE("retention keeps a matrix a head, values twice as wide as keys") {
   const ModelSpec model = ModelFromJson(R"({"model_type": "retnet", "hidden_size": 64,
       "num_hidden_layers": 2, "num_heads": 4, "vocab_size": 256})");

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <vector>
 
 #include "cairn/spec/limits.h"
 #include "cairn/spec/sized_families.h"
@@ -24,8 +25,8 @@ constexpr DecoderTraits kMimoV2 = {.family = "mimo_v2",
 constexpr DecoderTraits kBaichuanM1 = {.family = "baichuan_m1"};
 constexpr DecoderTraits kMiniMaxM3 = {.family = "minimax_m3",
                                       .query_key_norm = QueryKeyNorm::kHead,
-                                      .has_query_key_norm = {"use_qk_norm", false},
-                                      .feed_forward = {.router_bias = {"use_routing_bias", false}}};
+                                      .has_query_key_norm = {"use_qk_norm", true},
+                                      .feed_forward = {.router_bias = {"use_routing_bias", true}}};
 
 AttentionSpec& AttentionAt(ModelSpec& model, size_t layer) {
   return std::get<AttentionSpec>(model.layers[layer].mixer);
@@ -175,7 +176,52 @@ Result<ModelSpec> BaichuanM1FromConfig(const ConfigSource& source) {
   return model;
 }
 
-// Sparse layers keep one index key a token; reading is sparse, storage isn't.
+struct SparsePart {
+  SparseIndexSpec index;
+  int64_t picks = 0;
+  std::vector<bool> layers;
+};
+
+Result<SparsePart> SparsePartFromSection(const HfConfig& sparse, size_t layers) {
+  SparsePart part;
+  part.layers.assign(layers, false);
+  CAIRN_ASSIGN(const bool used, sparse.BoolOr("use_sparse_attention", true));
+  if (!used) return part;
+  CAIRN_ASSIGN(part.index.width, sparse.Int("sparse_index_dim", {1, kMaxHeadWidth}));
+  CAIRN_ASSIGN(part.index.query_heads, sparse.IntOr("sparse_num_index_heads", {1, kMaxHeads}, 1));
+  CAIRN_ASSIGN(const int64_t blocks, sparse.IntOr("sparse_topk_blocks", {0, 1 << 20}, 0));
+  CAIRN_ASSIGN(const int64_t block, sparse.IntOr("sparse_block_size", {1, 1 << 20}, 1));
+  part.picks = blocks * block;
+  part.layers.assign(layers, true);
+  if (!sparse.Has("sparse_attention_freq")) return part;
+  CAIRN_ASSIGN(const auto flags, sparse.Ints("sparse_attention_freq", layers, {0, 1}));
+  for (size_t i = 0; i < layers; ++i) part.layers[i] = flags[i] == 1;
+  return part;
+}
+
+// Newer files have flat keys, and name the sparse layers in layer_types.
+Result<SparsePart> SparsePartFromTypes(const HfConfig& config, size_t layers) {
+  SparsePart part;
+  part.layers.assign(layers, false);
+  if (!config.Has("layer_types")) return part;
+  CAIRN_ASSIGN(const auto types, config.Strings("layer_types", layers));
+  for (size_t i = 0; i < layers; ++i) {
+    part.layers[i] = types[i] == "minimax_m3_sparse";
+    if (!part.layers[i] && types[i] != "full_attention") {
+      return config.Wrong("layer_types", "full_attention or minimax_m3_sparse for each layer");
+    }
+  }
+  if (std::ranges::find(part.layers, true) == part.layers.end()) return part;
+  CAIRN_ASSIGN(part.index.width, config.Int("index_head_dim", {1, kMaxHeadWidth}));
+  CAIRN_ASSIGN(part.index.query_heads, config.IntOr("index_n_heads", {1, kMaxHeads}, 1));
+  CAIRN_ASSIGN(const int64_t blocks, config.IntOr("index_topk_blocks", {0, 1 << 20}, 0));
+  CAIRN_ASSIGN(const int64_t block, config.IntOr("index_block_size", {1, 1 << 20}, 1));
+  part.picks = blocks * block;
+  return part;
+}
+
+// Sparse layers keep one index key a token; reading is sparse, storage isn't. Index queries and
+// keys pass a norm each.
 Result<ModelSpec> MiniMaxM3FromConfig(const ConfigSource& source) {
   const HfConfig& config = source.config;
   CAIRN_ASSIGN(ModelSpec model, DecoderFromConfig(source, kMiniMaxM3));
@@ -185,23 +231,16 @@ Result<ModelSpec> MiniMaxM3FromConfig(const ConfigSource& source) {
     auto* network = std::get_if<GatedMlpSpec>(&layer.feed_forward);
     if (network != nullptr && dense != 0) network->intermediate = dense;
   }
-  CAIRN_ASSIGN(const auto sparse, config.Child("sparse_attention_config"));
-  if (!sparse) return model;
-  CAIRN_ASSIGN(const bool used, sparse->BoolOr("use_sparse_attention", true));
-  if (!used) return model;
-  SparseIndexSpec index;
-  CAIRN_ASSIGN(index.width, sparse->Int("sparse_index_dim", {1, kMaxHeadWidth}));
-  CAIRN_ASSIGN(index.query_heads, sparse->IntOr("sparse_num_index_heads", {1, kMaxHeads}, 1));
-  CAIRN_ASSIGN(const int64_t blocks, sparse->IntOr("sparse_topk_blocks", {0, 1 << 20}, 0));
-  CAIRN_ASSIGN(const int64_t block, sparse->IntOr("sparse_block_size", {1, 1 << 20}, 1));
-  std::vector<int64_t> flags(model.layers.size(), 1);
-  if (sparse->Has("sparse_attention_freq")) {
-    CAIRN_ASSIGN(flags, sparse->Ints("sparse_attention_freq", model.layers.size(), {0, 1}));
-  }
-  for (size_t i = 0; i < flags.size(); ++i) {
-    if (flags[i] != 1) continue;
-    AttentionAt(model, i).index = index;
-    AttentionAt(model, i).picks = blocks * block;
+  CAIRN_ASSIGN(const auto section, config.Child("sparse_attention_config"));
+  CAIRN_ASSIGN(const SparsePart sparse, section
+                                            ? SparsePartFromSection(*section, model.layers.size())
+                                            : SparsePartFromTypes(config, model.layers.size()));
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    if (!sparse.layers[i]) continue;
+    AttentionSpec& attention = AttentionAt(model, i);
+    attention.index = sparse.index;
+    attention.picks = sparse.picks;
+    attention.other_parameters += 2 * sparse.index.width;
   }
   return model;
 }

@@ -1,5 +1,6 @@
 #include "cairn/spec/hf_config.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -290,6 +291,11 @@ std::optional<size_t> HfConfig::ListSize(std::string_view key) const {
   const Json* value = node_->Find(key);
   if (value == nullptr || !value->is_array()) return std::nullopt;
   return value->size();
+}
+
+size_t HfConfig::KeyCount() const {
+  return static_cast<size_t>(
+      std::ranges::count_if(node_->object, [](const Json& value) { return !value.is_null(); }));
 }
 
 bool HfConfig::IsNumber(std::string_view key) const {

@@ -58,6 +58,8 @@ class HfConfig {
   Result<std::vector<int64_t>> IntsUpTo(std::string_view key, size_t max, IntRange range) const;
   // How many entries the list under `key` has; nothing if it is no list.
   std::optional<size_t> ListSize(std::string_view key) const;
+  // Keys of this object that aren't null.
+  size_t KeyCount() const;
   bool IsNumber(std::string_view key) const;
   bool IsString(std::string_view key) const;
 

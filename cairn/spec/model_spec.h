@@ -136,6 +136,7 @@ struct MambaSpec {
 struct AttentionBesideMambaSpec {
   AttentionSpec attention;
   MambaSpec mamba;
+  bool shares_weights = false;  // attention's are of one block that the model counts once
 };
 
 // Version 4 keeps three vectors, later ones a matrix of width x width for each head; both keep two
@@ -143,7 +144,8 @@ struct AttentionBesideMambaSpec {
 struct RwkvSpec {
   int version = 7;
   int64_t heads = 0;
-  int64_t width = 0;  // of a head
+  int64_t width = 0;       // of a head
+  int64_t parameters = 0;  // all of the layer's, with its channel mix
 };
 
 // LFM2: a gated causal convolution.
@@ -157,6 +159,7 @@ struct ShortConvSpec {
 struct RecurrentGateSpec {
   int64_t width = 0;
   int64_t conv_kernel = 0;
+  int64_t gate_blocks = 1;  // both gates are block-diagonal
 };
 
 // Embeddings of the last few tokens together, beside a mixer, behind a convolution with gaps.

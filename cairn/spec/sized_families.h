@@ -38,7 +38,8 @@ std::span<const SizedFamily> ConvolvedFamilies();     // attention behind convol
 std::span<const SizedFamily> DeltaFamilies();         // delta rule and linear attention
 std::span<const SizedFamily> MambaFamilies();         // Mamba alone and beside attention
 std::span<const SizedFamily> HybridFamilies();        // Mamba 2 with attention
-std::span<const SizedFamily> RecurrentFamilies();     // RWKV, RG-LRU, short convolutions
+std::span<const SizedFamily> RwkvFamilies();
+std::span<const SizedFamily> RecurrentFamilies();  // retention, RG-LRU, short convolutions
 
 }  // namespace cairn
 
