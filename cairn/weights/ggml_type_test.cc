@@ -21,4 +21,19 @@ TEST_CASE("GGML types and dtypes name each other") {
   CHECK_EQ(GgmlTypeOf(DType::kU8), std::nullopt);
 }
 
+TEST_CASE("blocks of supported types are those of their dtype; withdrawn types have none") {
+  for (uint32_t type = 0; type < 200; ++type) {
+    const auto dtype = DTypeOfGgml(type);
+    if (!dtype) continue;
+    const auto block = GgmlBlockOf(type);
+    REQUIRE(block.has_value());
+    CHECK_EQ(block->elements, InfoOf(*dtype).block_elements);
+    CHECK_EQ(block->bytes, InfoOf(*dtype).block_bytes);
+  }
+  CHECK_EQ(GgmlBlockOf(16)->bytes, 66);
+  CHECK_EQ(GgmlBlockOf(39)->elements, 32);
+  CHECK_FALSE(GgmlBlockOf(4).has_value());
+  CHECK_FALSE(GgmlBlockOf(4'000'000'000).has_value());
+}
+
 }  // namespace cairn

@@ -1,5 +1,6 @@
 #include "cairn/weights/gguf_metadata.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -29,16 +30,20 @@ enum class GgufType : uint32_t {
   kF64,
 };
 
+// No description has lists so long: those of layers have at most 512 entries.
+constexpr uint64_t kMaxDescribingElements = 1 << 16;
+
 class MetadataReader {
  public:
-  MetadataReader(ByteReader& reader, Metadata& metadata) : reader_(reader), metadata_(metadata) {}
+  MetadataReader(ByteReader& reader, GgufKeep keep, Metadata& metadata)
+      : reader_(reader), keep_(keep), metadata_(metadata) {}
 
   Status ReadPair() {
     CAIRN_TRY(ReadKey());
     uint32_t type = 0;
     if (!reader_.Read(type)) return Truncated();
-    CAIRN_ASSIGN(MetadataValue value, ReadValue(static_cast<GgufType>(type)));
-    metadata_.Set(key_, std::move(value));
+    CAIRN_ASSIGN(std::optional<MetadataValue> value, ReadValue(static_cast<GgufType>(type)));
+    if (value) metadata_.Set(key_, *std::move(value));
     return {};
   }
 
@@ -60,14 +65,15 @@ class MetadataReader {
                   metadata_.where(), metadata_.size(), size, kMaxGgufNameBytes);
     }
     if (!reader_.ReadText(size, key_)) return Truncated();
-    if (metadata_.Has(key_)) {
+    if (metadata_.Has(key_) || metadata_.ArraySize(key_)) {
       return Fail(ErrorCode::kCorrupt, "{}: key {} is there twice", metadata_.where(),
                   Quoted(key_));
     }
     return {};
   }
 
-  Result<MetadataValue> ReadValue(GgufType type) {
+  // Nothing for a value that isn't kept.
+  Result<std::optional<MetadataValue>> ReadValue(GgufType type) {
     switch (type) {
       case GgufType::kU8:
         return Scalar<uint8_t>();
@@ -99,10 +105,13 @@ class MetadataReader {
     return UnknownType(type);
   }
 
-  Result<MetadataValue> Array() {
+  Result<std::optional<MetadataValue>> Array() {
     uint32_t type = 0;
     uint64_t count = 0;
     if (!reader_.Read(type) || !reader_.Read(count)) return Truncated();
+    if (keep_ == GgufKeep::kDescription && (IsVocabulary() || count > kMaxDescribingElements)) {
+      return SkipArray(static_cast<GgufType>(type), count);
+    }
     switch (static_cast<GgufType>(type)) {
       case GgufType::kU8:
       case GgufType::kBool:
@@ -128,15 +137,61 @@ class MetadataReader {
       case GgufType::kString:
         return Strings(count);
       case GgufType::kArray:
-        return Fail(ErrorCode::kUnsupported,
-                    "{}: key {} is an array of arrays, which is not supported", metadata_.where(),
-                    Quoted(key_));
+        return NestedArray();
     }
     return UnknownType(static_cast<GgufType>(type));
   }
 
+  std::unexpected<Error> NestedArray() const {
+    return Fail(ErrorCode::kUnsupported, "{}: key {} is an array of arrays, which is not supported",
+                metadata_.where(), Quoted(key_));
+  }
+
+  bool IsVocabulary() const { return key_.starts_with("tokenizer."); }
+
+  // 0 for types of no fixed size.
+  static size_t SizeOf(GgufType type) {
+    switch (type) {
+      case GgufType::kU8:
+      case GgufType::kI8:
+      case GgufType::kBool:
+        return 1;
+      case GgufType::kU16:
+      case GgufType::kI16:
+        return 2;
+      case GgufType::kU32:
+      case GgufType::kI32:
+      case GgufType::kF32:
+        return 4;
+      case GgufType::kU64:
+      case GgufType::kI64:
+      case GgufType::kF64:
+        return 8;
+      case GgufType::kString:
+      case GgufType::kArray:
+        return 0;
+    }
+    return 0;
+  }
+
+  Result<std::optional<MetadataValue>> SkipArray(GgufType type, uint64_t count) {
+    if (type == GgufType::kArray) return NestedArray();
+    if (type == GgufType::kString) {
+      for (uint64_t i = 0; i < count; ++i) {
+        uint64_t size = 0;
+        if (!reader_.Read(size) || !reader_.Skip(size)) return Truncated();
+      }
+    } else {
+      const size_t size = SizeOf(type);
+      if (size == 0) return UnknownType(type);
+      if (!reader_.Skip(count > UINT64_MAX / size ? UINT64_MAX : count * size)) return Truncated();
+    }
+    metadata_.SetSkippedArray(key_, count);
+    return std::nullopt;
+  }
+
   template <class Stored>
-  Result<MetadataValue> Scalar() {
+  Result<std::optional<MetadataValue>> Scalar() {
     Stored value = 0;
     if (!reader_.Read(value)) return Truncated();
     if constexpr (std::is_floating_point_v<Stored>) {
@@ -147,7 +202,7 @@ class MetadataReader {
     return MetadataValue(static_cast<int64_t>(+value));
   }
 
-  Result<MetadataValue> Bool() {
+  Result<std::optional<MetadataValue>> Bool() {
     uint8_t value = 0;
     if (!reader_.Read(value)) return Truncated();
     if (value > 1) {
@@ -164,7 +219,12 @@ class MetadataReader {
     return std::string(text);
   }
 
-  Result<MetadataValue> String() {
+  Result<std::optional<MetadataValue>> String() {
+    if (keep_ == GgufKeep::kDescription && IsVocabulary()) {
+      uint64_t size = 0;
+      if (!reader_.Read(size) || !reader_.Skip(size)) return Truncated();
+      return std::nullopt;
+    }
     CAIRN_ASSIGN(std::string text, Text());
     return MetadataValue(std::move(text));
   }
@@ -172,7 +232,7 @@ class MetadataReader {
   // Before anything is allocated: that many elements, each at least `element_bytes` long, can be
   // in the rest of the file.
   Status CheckCount(uint64_t count, size_t element_bytes) {
-    if (count > reader_.remaining() / element_bytes) {
+    if (!reader_.Has(count > UINT64_MAX / element_bytes ? UINT64_MAX : count * element_bytes)) {
       return Fail(ErrorCode::kCorrupt,
                   "{}: key {} is an array of {} elements, more than the file has room for",
                   metadata_.where(), Quoted(key_), count);
@@ -186,7 +246,7 @@ class MetadataReader {
   }
 
   template <class Stored, class Kept>
-  Result<MetadataValue> Numbers(uint64_t count) {
+  Result<std::optional<MetadataValue>> Numbers(uint64_t count) {
     CAIRN_TRY(CheckCount(count, sizeof(Stored)));
     std::vector<Kept> numbers(static_cast<size_t>(count));
     for (Kept& number : numbers) {
@@ -203,7 +263,7 @@ class MetadataReader {
     return MetadataValue(std::move(numbers));
   }
 
-  Result<MetadataValue> Strings(uint64_t count) {
+  Result<std::optional<MetadataValue>> Strings(uint64_t count) {
     CAIRN_TRY(CheckCount(count, sizeof(uint64_t)));
     std::vector<std::string> strings;
     strings.reserve(static_cast<size_t>(count));
@@ -220,6 +280,7 @@ class MetadataReader {
   }
 
   ByteReader& reader_;
+  const GgufKeep keep_;
   Metadata& metadata_;
   std::string_view key_;   // the pair that is being read
   uint64_t elements_ = 0;  // of all arrays so far
@@ -227,8 +288,8 @@ class MetadataReader {
 
 }  // namespace
 
-Status ReadGgufMetadata(ByteReader& reader, uint64_t count, Metadata& metadata) {
-  MetadataReader pairs(reader, metadata);
+Status ReadGgufMetadata(ByteReader& reader, uint64_t count, GgufKeep keep, Metadata& metadata) {
+  MetadataReader pairs(reader, keep, metadata);
   for (uint64_t i = 0; i < count; ++i) CAIRN_TRY(pairs.ReadPair());
   return {};
 }

@@ -10,8 +10,16 @@
 
 namespace cairn {
 
-// Takes `count` pairs off the reader, into `metadata`.
-Status ReadGgufMetadata(ByteReader& reader, uint64_t count, Metadata& metadata);
+enum class GgufKeep : uint8_t {
+  kAll,
+  // What describes the model: of the vocabulary's arrays (tokenizer.*) and of others too long for a
+  // description only the size is kept, of its texts nothing.
+  kDescription,
+};
+
+// Takes `count` pairs off the reader, into `metadata`. Where the bytes end too early, those before
+// are there, and the reader says how many it wanted.
+Status ReadGgufMetadata(ByteReader& reader, uint64_t count, GgufKeep keep, Metadata& metadata);
 
 }  // namespace cairn
 
