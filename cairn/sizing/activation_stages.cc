@@ -24,7 +24,9 @@ LayerActivation Dropped(std::string name, int64_t width) {
 LayerActivation Kept(std::string name, int64_t width) {
   return {.name = std::move(name), .width = width, .fate = Fate::kKept};
 }
-LayerActivation Scores(std::string name) { return {.name = std::move(name), .scores = true}; }
+LayerActivation Scores(std::string name, int64_t heads) {
+  return {.name = std::move(name), .score_heads = heads};
+}
 
 struct WidthsOf {
   MixerWidths operator()(const AttentionSpec& attention) const {
@@ -40,9 +42,9 @@ struct WidthsOf {
       widths.projected += (attention.index->query_heads + 1) * width;
       widths.list.push_back(Dropped("index queries", attention.index->query_heads * width));
       widths.list.push_back(Kept("index keys", width));
-      widths.list.push_back(Scores("index scores"));
+      widths.list.push_back(Scores("index scores", attention.index->query_heads));
     }
-    AddAttention(widths);
+    AddAttention(attention.heads, widths);
     return widths;
   }
   MixerWidths operator()(const SharedAttentionSpec& shared) const {
@@ -51,7 +53,7 @@ struct WidthsOf {
     widths.projected = attention.heads * attention.key_width;
     widths.output = attention.heads * attention.value_width;
     widths.list = {Dropped("queries", widths.projected)};
-    AddAttention(widths);
+    AddAttention(attention.heads, widths);
     return widths;
   }
   MixerWidths operator()(const CrossAttentionSpec& cross) const {
@@ -77,9 +79,9 @@ struct WidthsOf {
       widths.list.push_back(
           Dropped("index queries", latent.index->query_heads * latent.index->width));
       widths.list.push_back(Kept("index keys", latent.index->width));
-      widths.list.push_back(Scores("index scores"));
+      widths.list.push_back(Scores("index scores", latent.index->query_heads));
     }
-    AddAttention(widths);
+    AddAttention(latent.heads, widths);
     return widths;
   }
   MixerWidths operator()(const CompressedAttentionSpec& compressed) const {
@@ -88,7 +90,7 @@ struct WidthsOf {
     widths.output = heads;
     widths.projected = heads + compressed.width;
     widths.list = {Dropped("queries", heads), Kept("key-value row", compressed.width)};
-    AddAttention(widths);
+    AddAttention(compressed.heads, widths);
     return widths;
   }
   MixerWidths operator()(const DeltaRuleSpec& delta) const {
@@ -157,9 +159,9 @@ struct WidthsOf {
     widths.output = output;
     return widths;
   }
-  static void AddAttention(MixerWidths& widths) {
-    widths.list.push_back(Scores("scores"));
-    widths.list.push_back(Scores("softmax weights"));
+  static void AddAttention(int64_t heads, MixerWidths& widths) {
+    widths.list.push_back(Scores("scores", heads));
+    widths.list.push_back(Scores("softmax weights", heads));
     widths.list.push_back(Dropped("attention output of each head", widths.output));
     widths.list.push_back(Dropped("concatenated heads", widths.output));
   }
@@ -176,6 +178,7 @@ struct NetworkWidths {
 struct NetworkOf {
   int64_t hidden;
   int tp;
+  int ep;
 
   NetworkWidths operator()(const GatedMlpSpec& mlp) const {
     const int64_t width = CeilDiv(mlp.intermediate, tp);
@@ -191,7 +194,7 @@ struct NetworkOf {
             .list = {Dropped("up", width), Dropped("activated", width),
                      Dropped("down projection", hidden)}};
   }
-  // Experts of a chunk stand on all expert parallel cards alike, if tokens spread evenly.
+  // Picks of a chunk spread evenly over the expert parallel cards, each of which gathers its own.
   NetworkWidths operator()(const MixtureSpec& mixture) const {
     const int64_t picks = std::max<int64_t>(mixture.experts_per_token, 1);
     const int64_t inside = mixture.latent == 0 ? hidden : mixture.latent;
@@ -201,7 +204,7 @@ struct NetworkOf {
     NetworkWidths widths;
     widths.gate_and_up = matrices * (expert + shared) + mixture.experts;
     widths.product = expert + shared;
-    widths.copies = picks * inside;
+    widths.copies = CeilDiv(picks * inside, std::min(ep, tp));
     widths.list = {Dropped("router scores", mixture.experts),
                    Dropped("inputs of the picked experts", widths.copies)};
     if (mixture.gated) widths.list.push_back(Dropped("gate", expert + shared));
@@ -221,12 +224,14 @@ void AddStage(std::string name, int64_t width, std::string formula,
 
 }  // namespace
 
-std::vector<LayerActivation> ActivationsOf(const LayerSpec& layer, int64_t hidden, int tp) {
+std::vector<LayerActivation> ActivationsOf(const LayerSpec& layer, int64_t hidden,
+                                           const Parallelism& parallel) {
   std::vector<LayerActivation> list = {
       {.name = "layer input", .width = hidden, .fate = Fate::kResidual}};
   const MixerWidths mixer = std::visit(WidthsOf(), layer.mixer);
   list.insert(list.end(), mixer.list.begin(), mixer.list.end());
-  const NetworkWidths network = std::visit(NetworkOf{hidden, tp}, layer.feed_forward);
+  const NetworkWidths network =
+      std::visit(NetworkOf{hidden, parallel.tp, parallel.ep}, layer.feed_forward);
   if (!mixer.list.empty()) {
     list.push_back(Dropped("output projection", hidden));
     if (!network.list.empty()) {
@@ -254,7 +259,8 @@ std::vector<ActivationStage> StagesOf(const LayerSpec& layer, int64_t hidden,
     AddStage("output projection", 2 * h + mixer.output,
              fmt::format("residual {} + output {} + projected {}", h, mixer.output, h), stages);
   }
-  const NetworkWidths network = std::visit(NetworkOf{hidden, parallel.tp}, layer.feed_forward);
+  const NetworkWidths network =
+      std::visit(NetworkOf{hidden, parallel.tp, parallel.ep}, layer.feed_forward);
   if (network.product == 0) return stages;
   AddStage("gate and up", 2 * h + network.copies + network.gate_and_up,
            fmt::format("residual {} + normed {} + gathered {} + gate and up {}", h, h,

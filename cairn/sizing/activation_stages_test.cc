@@ -10,7 +10,7 @@ namespace cairn {
 namespace {
 
 int64_t FatesIn(const LayerSpec& layer, Fate fate) {
-  const auto list = ActivationsOf(layer, 64, 1);
+  const auto list = ActivationsOf(layer, 64, {});
   return std::ranges::count(list, fate, &LayerActivation::fate);
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("MLA keeps one row and drops the keys and values that it expands") {
   const MixerSpec latent = EveryMixer()[3];
   const LayerSpec layer = {.mixer = latent, .feed_forward = NoFeedForward{}};
   CHECK_EQ(FatesIn(layer, Fate::kKept), 1);
-  const auto list = ActivationsOf(layer, 64, 1);
+  const auto list = ActivationsOf(layer, 64, {});
   const auto row = std::ranges::find(list, Fate::kKept, &LayerActivation::fate);
   CHECK_EQ(row->width, 40);
 }
@@ -91,10 +91,19 @@ TEST_CASE("experts gather a row of the chunk for each of a token's picks") {
   CHECK_EQ(stages[2].live_width, 64 + 2 * (2 * 32 + 64) + 8 + (2 * 32 + 64));
 }
 
+TEST_CASE("expert parallel cards gather their own picks only") {
+  const MixtureSpec mixture = {.experts = 8, .experts_per_token = 4, .intermediate = 32};
+  const LayerSpec layer = {.mixer = NoMixer{}, .feed_forward = mixture};
+  Parallelism cards;
+  cards.tp = cards.ep = 4;
+  // residual, normed, one gathered row, gate and up of 4 x 32 / 4, scores of 8 experts
+  CHECK_EQ(StagesOf(layer, 64, cards)[1].live_width, 64 + 64 + 64 + 2 * 32 + 8);
+}
+
 TEST_CASE("a layer that is nothing has its norm's stage alone") {
   const LayerSpec layer = {.mixer = NoMixer{}, .feed_forward = NoFeedForward{}};
   CHECK_EQ(StagesOf(layer, 64, {}).size(), 1);
-  CHECK_EQ(ActivationsOf(layer, 64, 1).size(), 2);
+  CHECK_EQ(ActivationsOf(layer, 64, {}).size(), 2);
 }
 
 }  // namespace cairn

@@ -71,7 +71,7 @@ const LayerSpec* TypicalLayer(const ModelSpec& model) {
 }
 
 Result<Table> LifecycleTable(const std::vector<LayerActivation>& list,
-                             const ActivationQuestion& question, int64_t heads, int64_t keys) {
+                             const ActivationQuestion& question, int64_t keys) {
   Table table{.key = "lifecycle", .label = "Activations of a layer with attention", .columns = {}};
   table.columns = {{"name", "activation"},
                    {"width", "elements of a token"},
@@ -81,7 +81,8 @@ Result<Table> LifecycleTable(const std::vector<LayerActivation>& list,
   for (const LayerActivation& activation : list) {
     Cell width = activation.width;
     Bytes bytes;
-    if (activation.scores) {
+    const int64_t heads = activation.score_heads;
+    if (heads > 0) {
       width = fmt::format("{} x {} keys", heads, keys);
       CAIRN_ASSIGN(bytes, Product({heads, question.chunk_tokens, keys, question.element_bytes}));
     } else {
@@ -90,7 +91,7 @@ Result<Table> LifecycleTable(const std::vector<LayerActivation>& list,
     }
     table.rows.push_back({activation.name, width, CellOf(bytes),
                           std::string(NameOf(activation.fate)),
-                          std::string(activation.scores ? "never" : "yes")});
+                          std::string(heads > 0 ? "never" : "yes")});
   }
   return table;
 }
@@ -204,10 +205,10 @@ Result<Section> ActivationsSection(const ModelSpec& model, const ActivationQuest
   if (typical == nullptr) return section;
   const int64_t keys = question.context > 0 ? question.context : question.chunk_tokens;
   const int64_t heads = std::visit(HeadsOfMixer(), typical->mixer);
-  const auto list = ActivationsOf(*typical, model.hidden, 1);
+  const auto list = ActivationsOf(*typical, model.hidden, {});
   AddFates(list, section);
   CAIRN_TRY(AddScores(heads, keys, question.element_bytes, section));
-  CAIRN_ASSIGN(Table lifecycle, LifecycleTable(list, question, heads, keys));
+  CAIRN_ASSIGN(Table lifecycle, LifecycleTable(list, question, keys));
   section.tables.push_back(std::move(lifecycle));
   CAIRN_ASSIGN(const auto ranks, RankModels(model, question.parallel));
   for (const RankModel& rank : ranks) {

@@ -27,8 +27,8 @@ enum class Fate : uint8_t { kKept, kPassedOn, kResidual, kDropped };
 
 struct LayerActivation {
   std::string name;
-  int64_t width = 0;    // elements of one token; 0 of scores, which have no width
-  bool scores = false;  // heads x queries x keys instead: tiles hold it, memory doesn't
+  int64_t width = 0;        // elements of one token; 0 of scores
+  int64_t score_heads = 0;  // of scores: heads x queries x keys, which tiles hold, not memory
   Fate fate = Fate::kDropped;
 };
 
@@ -39,8 +39,9 @@ struct ActivationStage {
   std::string formula;
 };
 
-// Of one layer as one card computes it (a RankModel's layer; `tp` divides its feed-forward).
-std::vector<LayerActivation> ActivationsOf(const LayerSpec& layer, int64_t hidden, int tp);
+// Of one layer as one card computes it (a RankModel's layer; its feed-forward is divided here).
+std::vector<LayerActivation> ActivationsOf(const LayerSpec& layer, int64_t hidden,
+                                           const Parallelism& parallel);
 std::vector<ActivationStage> StagesOf(const LayerSpec& layer, int64_t hidden,
                                       const Parallelism& parallel);
 

@@ -192,8 +192,10 @@ Result<std::vector<Section>> CardSections(const CardQuestion& question) {
       CAIRN_ASSIGN(Section section, BudgetSection(budget));
       sections.push_back(std::move(section));
     }
-    CAIRN_ASSIGN(Section fleet, FleetSection(FleetOf(question)));
-    sections.push_back(std::move(fleet));
+    if (question.fleet || MemoryOf(question) == Bytes(0)) {
+      CAIRN_ASSIGN(Section fleet, FleetSection(FleetOf(question)));
+      sections.push_back(std::move(fleet));
+    }
   }
   const BoundsQuestion bounds = BoundsOf(question, weights);
   CAIRN_ASSIGN(Section times, BoundsSection(bounds));

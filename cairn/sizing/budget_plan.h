@@ -42,11 +42,12 @@ struct CardQuestion {
   const Link* link = nullptr;                       // nullptr: every link
   std::optional<TokenCount> prompt = std::nullopt;  // nothing: the longest request
   TokenCount cached;                                // of the prompt
+  bool fleet = false;  // which devices would do, also where one is named
 };
 
-// Sections "weights", "activations", "budget" (where a card's memory is known), "fleet", "bounds"
-// and "transfers". Weights that can't be counted leave out what needs them, with a warning in
-// "weights". Errors: a question out of range.
+// Sections "weights", "activations", "budget" (where a card's memory is known), "fleet" (where no
+// card is named, or it is asked for), "bounds" and "transfers". Weights that can't be counted leave
+// out what needs them, with a warning in "weights". Errors: a question out of range.
 Result<std::vector<Section>> CardSections(const CardQuestion& question);
 
 // The budget's question and the fleet's, for callers who want one alone.

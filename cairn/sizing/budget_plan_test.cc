@@ -56,8 +56,11 @@ BudgetAnswer Budget(const CardQuestion& question) {
 TEST_CASE("all sections are there when a card is named, and no budget when none is") {
   using Keys = std::vector<std::string>;
   CardQuestion question = Question(Llama8B());
+  CHECK_EQ(KeysOf(question), Keys{"weights", "activations", "budget", "bounds", "transfers"});
+  question.fleet = true;
   CHECK_EQ(KeysOf(question),
            Keys{"weights", "activations", "budget", "fleet", "bounds", "transfers"});
+  question.fleet = false;
   question.gpu = nullptr;
   CHECK_EQ(KeysOf(question), Keys{"weights", "activations", "fleet", "bounds", "transfers"});
   question.model.uncounted = "its gates aren't described";
