@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 
+#include "cairn/spec/config_drafts.h"
+#include "cairn/spec/config_notes.h"
 #include "cairn/spec/family.h"
 #include "cairn/spec/gguf_architectures.h"
 #include "cairn/spec/gguf_config.h"
@@ -127,7 +129,7 @@ Status CheckDecoder(const HfConfig& config, std::string_view model_type) {
 }
 
 // A family that can be run reads its config in full; what it doesn't support may still be sized.
-Result<ModelSpec> Describe(const ConfigSource& source, const std::string& model_type) {
+Result<ModelSpec> DescribeLayers(const ConfigSource& source, const std::string& model_type) {
   CAIRN_TRY(CheckDecoder(source.config, model_type));
   const Family* family = FindByModelType(model_type);
   const SizedFamily* sized = FindSized(model_type);
@@ -140,6 +142,13 @@ Result<ModelSpec> Describe(const ConfigSource& source, const std::string& model_
   }
   if (sized != nullptr) return sized->from_config(source);
   return source.config.Unsupported("model_type", SimilarModelTypes(model_type));
+}
+
+Result<ModelSpec> Describe(const ConfigSource& source, const std::string& model_type) {
+  CAIRN_ASSIGN(ModelSpec model, DescribeLayers(source, model_type));
+  CAIRN_TRY(AddDraftLayers(source.config, model));
+  AddConfigNotes(source, model);
+  return model;
 }
 
 Result<std::string> TextModelType(const HfConfig& text, const std::string& outer_type) {

@@ -116,6 +116,10 @@ Status AddStreams(const HfConfig& config, ModelSpec& model) {
   for (LayerSpec& layer : model.layers) {
     layer.other_parameters = 2 * HyperConnectionParameters(streams, model.hidden);
   }
+  for (LayerSpec& layer : model.draft_layers) {
+    layer.feed_forward = model.layers.back().feed_forward;
+    layer.other_parameters = model.layers.back().other_parameters;
+  }
   model.other_parameters += streams * (streams * model.hidden + 1) + 1;
   return {};
 }
@@ -136,13 +140,14 @@ Result<ModelSpec> DeepSeekV4FromConfig(const ConfigSource& source) {
   if (!missing.empty()) model.uncounted = missing + " is missing";
   const auto layers = static_cast<size_t>(dimensions.layers);
   CAIRN_ASSIGN(const auto compressions, CompressionFromConfig(config, layers));
-  for (size_t i = 0; i < layers; ++i) {
+  for (size_t i = 0; i < compressions.size(); ++i) {
     attention.ratio = compressions[i].ratio;
     attention.overlaps = compressions[i].sparse;
     attention.index = compressions[i].sparse ? index : std::nullopt;
     attention.picks = attention.index ? picks : 0;
     if (compressions[i].sparse && !index) return config.Missing("index_head_dim");
-    model.layers.push_back({.mixer = attention, .feed_forward = NoFeedForward{}});
+    auto& kind = i < layers ? model.layers : model.draft_layers;
+    kind.push_back({.mixer = attention, .feed_forward = NoFeedForward{}});
   }
   CAIRN_TRY(AddNetworks(config, dimensions, model));
   CAIRN_TRY(AddStreams(config, model));
