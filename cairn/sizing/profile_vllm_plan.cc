@@ -19,11 +19,12 @@ struct Bucket {
   int64_t block_tokens = 0;
   int64_t page_bytes = 0;
   bool checkpoints = false;
+  LayerCache shape = {};  // of a layer; its number aside
   std::vector<LayerIndex> layers = {};
 
   bool SameSpec(const Bucket& other) const {
     return kind == other.kind && window == other.window && block_tokens == other.block_tokens &&
-           page_bytes == other.page_bytes;
+           page_bytes == other.page_bytes && shape == other.shape;
   }
   // Every layer needs a slot for each token of the sequence.
   bool KeepsAll() const {
@@ -130,6 +131,11 @@ Result<std::vector<Bucket>> BucketsOf(const std::vector<LayerCache>& caches,
       bucket.kind = Kind::kFull;
       bucket.window = 0;
     }
+    bucket.shape = cache;
+    bucket.shape.kind = bucket.kind;
+    bucket.shape.window = bucket.window;
+    bucket.shape.layer = LayerIndex(0);
+    bucket.shape.draft = false;
     AddToBuckets(std::move(bucket), cache.layer, buckets);
   }
   return buckets;
