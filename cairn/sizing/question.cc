@@ -87,9 +87,9 @@ Status CheckMembers(std::string_view text) {
 }  // namespace
 
 std::span<const DType> SizedCodecs() {
-  static constexpr std::array kCodecs = {DType::kF32,  DType::kF16,   DType::kBF16, DType::kF8E4M3,
-                                         DType::kQ8_0, DType::kQ5_1,  DType::kQ5_0, DType::kQ4_1,
-                                         DType::kQ4_0, DType::kIQ4_NL};
+  static constexpr std::array kCodecs = {DType::kF32,  DType::kF16,  DType::kBF16,  DType::kF8E4M3,
+                                         DType::kI8,   DType::kQ8_0, DType::kQ5_1,  DType::kQ5_0,
+                                         DType::kQ4_1, DType::kQ4_0, DType::kIQ4_NL};
   return kCodecs;
 }
 

@@ -53,10 +53,13 @@ class AreaChart {
     this.readout = readout;
     place.addEventListener("pointermove", (event) => this.point(event));
     place.addEventListener("pointerleave", () => this.leave());
+    // One unit is one pixel, so that the words stay as large on a phone.
+    new ResizeObserver(() => this.curve && this.draw(this.curve, this.marked)).observe(place);
   }
 
   draw(curve, marked) {
-    const [width, height, left, right, top, bottom] = [720, 300, 74, 14, 12, 40];
+    const width = Math.max(this.place.clientWidth, 240);
+    const [height, left, right, top, bottom] = [width < 500 ? 220 : 300, 74, 14, 12, 40];
     const most = Math.max(...curve.total, 1);
     const last = Math.max(curve.tokens[curve.tokens.length - 1], 1);
     const x = (tokens) => left + ((width - left - right) * tokens) / last;
@@ -90,6 +93,7 @@ class AreaChart {
     this.place.replaceChildren(this.drawing);
     this.geometry = { left, right, width, x, last };
     this.curve = curve;
+    this.marked = marked;
     this.leave();
   }
 

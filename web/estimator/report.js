@@ -18,9 +18,8 @@ function fieldElements({ key, label, text, formula }) {
 }
 
 function sectionElement(section) {
-  const id = `section-${section.key}`;
-  const made = html("section", { "data-section": section.key, "aria-labelledby": id });
-  made.append(html("h2", { id }, section.title || section.key));
+  const made = html("section", { "data-section": section.key, "aria-label": section.title || section.key });
+  if (section.title) made.append(html("h2", {}, section.title));
   if (section.bar.length) made.append(...bar(section.bar, section.title));
   if (section.fields.length) made.append(html("dl", {}, ...section.fields.flatMap(fieldElements)));
   made.append(...section.tables.map(tableElement));

@@ -38,7 +38,7 @@ Json TableView(const Table& table) {
   for (const std::vector<Cell>& cells : table.rows) {
     Json row = Json::array();
     for (size_t i = 0; i < cells.size(); ++i) {
-      row.push_back(CellText(cells[i], table.columns[i].unit));
+      row.push_back(TableCellText(cells[i], table.columns[i].unit));
     }
     rows.push_back(std::move(row));
   }
