@@ -83,6 +83,7 @@ constexpr auto kArchitectures = std::to_array<GgufArchitecture>({
     {.name = "minimax-01", .family = "minimax", .recurrent = Recurrent::kLightning,
      .recurrent_layers = Layers::kByInterval, .interval = 8},
     {.name = "deepseek4", .family = "deepseek_v4", .model_type = "deepseek_v4"},
+    {.name = "glm5-next", .family = "glm5_next", .model_type = "glm5_next_text"},
     Hybrid("mamba", "mamba", Recurrent::kMamba1, Layers::kAll),
     Hybrid("mamba2", "mamba2", Recurrent::kMamba2, Layers::kAll),
     Hybrid("rwkv6", "rwkv6", Recurrent::kRwkv, Layers::kAll),
@@ -115,7 +116,7 @@ constexpr auto kDiffusion =
 constexpr auto kDrafters =
     std::to_array<std::string_view>({"eagle3", "dflash", "gemma4-assistant"});
 constexpr auto kNotYet = std::to_array<std::string_view>(
-    {"dots3note", "glm5-next", "qwen4exp", "rwkv6qwen2", "arwkv7", "pockettts"});
+    {"dots3note", "qwen4exp", "rwkv6qwen2", "arwkv7", "pockettts"});
 // clang-format on
 
 constexpr std::array kRefusals = {

@@ -24,6 +24,7 @@ constexpr auto kNumbers = std::to_array<Renamed>({
     {"attention.indexer.key_length", "index_head_dim"},
     {"attention.indexer.head_count", "index_n_heads"},
     {"attention.indexer.top_k", "index_topk"},
+    {"attention.indexer.kpool", "index_kpool"},
     {"attention.output_group_count", "o_groups"},
     {"attention.output_lora_rank", "o_lora_rank"},
     {"hyper_connection.count", "hc_mult"},
@@ -61,12 +62,23 @@ Status AddCompression(const GgufKeys& keys, const GgufFrame& frame, Json& config
   return {};
 }
 
-// Layers without KV heads are KDA's.
+// The layers that own an index.
+Status AddIndexers(const GgufKeys& keys, const GgufFrame& frame, Json& config) {
+  constexpr std::string_view kTypes = "attention.indexer.types";
+  if (!keys.Has(kTypes)) return {};
+  CAIRN_ASSIGN(const auto flags, keys.PerLayer(kTypes, frame.blocks, {0, 1}));
+  std::vector<std::string> types;
+  for (const int64_t flag : flags) types.emplace_back(flag == 0 ? "shared" : "full");
+  config["indexer_types"] = types;
+  return {};
+}
+
+// Layers without KV heads are KDA's; the others have index keys where the file has any.
 void AddLinearLayers(const GgufKeys& keys, const GgufFrame& frame, Json& config) {
   if (!keys.Has("kda.head_dim")) return;
   std::vector<std::string> types;
   for (const int64_t heads : frame.kv_heads) {
-    types.emplace_back(heads == 0 ? "linear_attention" : "full_attention");
+    types.emplace_back(heads == 0 ? "linear_attention" : "indexed_attention");
   }
   config["layer_types"] = types;
   config["linear_num_heads"] = *std::ranges::max_element(frame.heads);
@@ -96,6 +108,7 @@ Result<std::string> ConfigFromGguf(const GgufKeys& keys, const GgufFrame& frame,
   }
   CAIRN_TRY(AddLatent(keys, frame, config));
   CAIRN_TRY(AddCompression(keys, frame, config));
+  CAIRN_TRY(AddIndexers(keys, frame, config));
   AddLinearLayers(keys, frame, config);
   return config.dump();
 }

@@ -8,22 +8,13 @@
 
 #include "cairn/spec/config_dimensions.h"
 #include "cairn/spec/gguf_keys.h"
+#include "cairn/spec/gguf_layers.h"
 #include "cairn/spec/gguf_mixers.h"
 #include "cairn/spec/gguf_networks.h"
 #include "cairn/spec/limits.h"
 
 namespace cairn {
 namespace {
-
-constexpr std::string_view kPattern = "attention.sliding_window_pattern";
-constexpr IntRange kFlag = {0, 1};
-
-std::vector<bool> Flags(const std::vector<int64_t>& numbers) {
-  std::vector<bool> flags;
-  flags.reserve(numbers.size());
-  for (const int64_t number : numbers) flags.push_back(number != 0);
-  return flags;
-}
 
 class DecoderReader {
  public:
@@ -42,6 +33,13 @@ class DecoderReader {
       model.layers.push_back(std::move(layer));
     }
     CAIRN_TRY(ShareLastLayers(model));
+    // Each pass through the same weights keeps rows of its own.
+    CAIRN_ASSIGN(const int64_t passes,
+                 keys_.IntOr("num_loops", {1, kMaxLayers / frame_.blocks.layers}, 1));
+    const std::vector<LayerSpec> once = model.layers;
+    for (int64_t pass = 1; pass < passes; ++pass) {
+      model.layers.insert(model.layers.end(), once.begin(), once.end());
+    }
     return model;
   }
 
@@ -66,110 +64,18 @@ class DecoderReader {
     CAIRN_ASSIGN(latent_, LatentFromGguf(keys_, frame_));
     CAIRN_ASSIGN(index_, IndexFromGguf(keys_));
     CAIRN_ASSIGN(picks_, keys_.IntOr("attention.indexer.top_k", {0, kMaxContext}, 0));
-    CAIRN_ASSIGN(recurrent_, RecurrentLayers());
-    CAIRN_ASSIGN(slides_, SlidingLayers());
-    CAIRN_ASSIGN(indexed_, IndexedLayers());
-    const bool any = std::ranges::find(recurrent_, true) != recurrent_.end();
-    if (!any) return {};
+    CAIRN_ASSIGN(layers_, LayersFromGguf(keys_, frame_, tensors_, row_, index_.has_value()));
+    const std::vector<bool>& recurrent = layers_.recurrent;
+    if (std::ranges::find(recurrent, true) == recurrent.end()) return {};
     const int64_t heads = *std::ranges::max_element(frame_.heads);
     CAIRN_ASSIGN(recurrent_mixer_, RecurrentFromGguf(keys_, frame_, row_.recurrent, heads));
     return {};
   }
 
-  Result<std::vector<bool>> RecurrentLayers() const {
-    std::vector<bool> recurrent(Layers(), row_.recurrent != GgufRecurrent::kNothing);
-    switch (row_.recurrent_layers) {
-      case GgufRecurrentLayers::kAll:
-      case GgufRecurrentLayers::kBesideAttention:
-        return recurrent;
-      case GgufRecurrentLayers::kWithoutHeads:
-        for (size_t i = 0; i < Layers(); ++i) recurrent[i] = frame_.kv_heads[i] == 0;
-        return recurrent;
-      case GgufRecurrentLayers::kWithoutNetwork:
-        for (size_t i = 0; i < Layers(); ++i) {
-          recurrent[i] = frame_.kv_heads[i] == 0 && frame_.intermediate[i] == 0;
-        }
-        return recurrent;
-      case GgufRecurrentLayers::kByInterval:
-        return RecurrentByInterval();
-    }
-    return recurrent;
-  }
-
-  Result<std::vector<bool>> RecurrentByInterval() const {
-    constexpr std::string_view kListed = "attention.recurrent_layers";
-    if (keys_.Has(kListed)) {
-      CAIRN_ASSIGN(const auto listed, keys_.PerLayer(kListed, frame_.blocks, kFlag));
-      return Flags(listed);
-    }
-    CAIRN_ASSIGN(const int64_t interval,
-                 keys_.IntOr("full_attention_interval", {1, kMaxLayers}, row_.interval));
-    std::vector<bool> recurrent(Layers());
-    for (size_t i = 0; i < Layers(); ++i) {
-      recurrent[i] = (static_cast<int64_t>(i) + 1) % interval != 0;
-    }
-    return recurrent;
-  }
-
-  // By the pattern's list, else by its period, which is one number; with neither a window nor a
-  // chunk none slides.
-  Result<std::vector<bool>> SlidingLayers() {
-    CAIRN_ASSIGN(window_, keys_.IntOr("attention.sliding_window", {0, kMaxContext}, row_.window));
-    // Chunks are switched off by a window of 0.
-    chunked_ = row_.chunk != 0 && (window_ != 0 || !keys_.Has("attention.sliding_window"));
-    if (window_ == 0 && !chunked_) return std::vector<bool>(Layers(), false);
-    if (keys_.IsArray(kPattern)) {
-      CAIRN_ASSIGN(const auto listed, keys_.PerLayer(kPattern, frame_.blocks, kFlag));
-      return Flags(listed);
-    }
-    CAIRN_ASSIGN(const int64_t period, keys_.IntOr(kPattern, {0, kMaxLayers}, row_.period));
-    std::vector<bool> slides(Layers(), true);
-    for (size_t i = 0; i < Layers() && period != 0; ++i) {
-      const auto layer = static_cast<int64_t>(i);
-      slides[i] = row_.full_first ? layer % period != 0 : (layer + 1) % period != 0;
-    }
-    return slides;
-  }
-
-  // Where all tensors are known and some layer has an index.
-  bool IndexedByTensors(std::vector<bool>& indexed) const {
-    std::vector<bool> found(Layers(), false);
-    for (size_t i = 0; i < Layers(); ++i) {
-      for (const std::string_view name : {"attn_k", "k_proj", "k_norm"}) {
-        found[i] = found[i] || tensors_.has(fmt::format("blk.{}.indexer.{}.weight", i, name));
-      }
-    }
-    if (!tensors_.complete || std::ranges::find(found, true) == found.end()) return false;
-    indexed = std::move(found);
-    return true;
-  }
-
-  Result<std::vector<bool>> IndexedLayers() const {
-    constexpr std::string_view kTypes = "attention.indexer.types";
-    std::vector<bool> indexed(Layers(), index_.has_value());
-    if (!index_) return indexed;
-    if (keys_.Has(kTypes)) {
-      CAIRN_ASSIGN(const auto types, keys_.PerLayer(kTypes, frame_.blocks, kFlag));
-      return Flags(types);
-    }
-    if (IndexedByTensors(indexed)) return indexed;
-    if (row_.index_layers == GgufIndexLayers::kBehindDense) {
-      CAIRN_ASSIGN(const int64_t dense,
-                   keys_.IntOr("leading_dense_block_count", {0, kMaxLayers}, 0));
-      for (size_t i = 0; i < Layers(); ++i) indexed[i] = static_cast<int64_t>(i) >= dense;
-    }
-    constexpr TokenCount kNewerContext{1 << 20};
-    if (row_.index_layers == GgufIndexLayers::kByContextSize &&
-        frame_.context_length >= kNewerContext) {
-      for (size_t i = 3; i < Layers(); ++i) indexed[i] = i % 4 == 2;
-    }
-    return indexed;
-  }
-
   Lifetime LifetimeAt(size_t layer) const {
-    if (!slides_[layer]) return Lifetime::All();
-    if (chunked_) return Lifetime::Chunk(TokenCount(row_.chunk));
-    return LifetimeOfWindow(frame_.context_length, window_);
+    if (!layers_.slides[layer]) return Lifetime::All();
+    if (layers_.chunked) return Lifetime::Chunk(TokenCount(row_.chunk));
+    return LifetimeOfWindow(frame_.context_length, layers_.window);
   }
 
   // Of the key projection, or of the one that makes queries, keys and values: what is stored wins
@@ -197,8 +103,8 @@ class DecoderReader {
     attention.kv_heads = frame_.kv_heads[layer];
     attention.scale = 1;
     if (attention.heads == 0 || attention.kv_heads == 0) return NoMixer{};
-    attention.key_width = slides_[layer] ? frame_.sliding_key_width : frame_.key_width;
-    attention.value_width = slides_[layer] ? frame_.sliding_value_width : frame_.value_width;
+    attention.key_width = layers_.slides[layer] ? frame_.sliding_key_width : frame_.key_width;
+    attention.value_width = layers_.slides[layer] ? frame_.sliding_value_width : frame_.value_width;
     attention.kv_heads = KvHeadsByTensors(layer, attention);
     if (attention.heads % attention.kv_heads != 0) {
       return keys_.Wrong("attention.head_count_kv", attention.kv_heads,
@@ -209,7 +115,7 @@ class DecoderReader {
                          tensors_.has(fmt::format("blk.{}.attn_qkv.bias", layer));
     attention.output_bias = tensors_.has(fmt::format("blk.{}.attn_output.bias", layer));
     attention.query_key_norm = tensors_.has(fmt::format("blk.{}.attn_q_norm.weight", layer));
-    if (indexed_[layer]) {
+    if (layers_.indexed[layer]) {
       attention.index = index_;
       attention.picks = picks_;
     }
@@ -225,7 +131,7 @@ class DecoderReader {
       return keys_.Wrong("attention.head_count", latent.heads,
                          fmt::format("at most {} channels in all heads", kMaxProjection));
     }
-    if (indexed_[layer]) latent.index = index_;
+    if (layers_.indexed[layer]) latent.index = index_;
     if (index_) latent.picks = picks_;
     return latent;
   }
@@ -238,7 +144,7 @@ class DecoderReader {
       if (mamba == nullptr || beside == nullptr) return recurrent_mixer_;
       return AttentionBesideMambaSpec{*beside, *mamba};
     }
-    if (recurrent_[layer]) return recurrent_mixer_;
+    if (layers_.recurrent[layer]) return recurrent_mixer_;
     return latent_ ? LatentAt(layer) : AttentionAt(layer);
   }
 
@@ -252,7 +158,7 @@ class DecoderReader {
     const auto owners = static_cast<size_t>(layers - sharing);
     for (size_t i = owners; i < Layers(); ++i) {
       size_t from = owners;
-      while (from > 0 && slides_[from - 1] != slides_[i]) --from;
+      while (from > 0 && layers_.slides[from - 1] != layers_.slides[i]) --from;
       const auto* attention = std::get_if<AttentionSpec>(&model.layers[i].mixer);
       if (from == 0 || attention == nullptr) {
         return keys_.Wrong(kShared, sharing,
@@ -273,11 +179,7 @@ class DecoderReader {
   std::optional<SparseIndexSpec> index_;
   int64_t picks_ = 0;
   MixerSpec recurrent_mixer_ = NoMixer{};
-  int64_t window_ = 0;
-  bool chunked_ = false;
-  std::vector<bool> recurrent_;
-  std::vector<bool> slides_;
-  std::vector<bool> indexed_;
+  GgufLayers layers_;
 };
 
 }  // namespace

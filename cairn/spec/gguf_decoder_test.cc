@@ -147,4 +147,12 @@ TEST_CASE("layers are linear by their list, else all but every interval's last")
   CHECK_EQ(KindsOf(file.Model()), "full gated_delta gated_delta full");
 }
 
+TEST_CASE("each pass of a looped model keeps its own rows") {
+  FakeGguf file("nanbeige");
+  file.Set("num_loops", 3);
+  CHECK_EQ(file.Model().layers.size(), 12);
+  file.Set("num_loops", 129);
+  CHECK_NE(file.Message().find("nanbeige.num_loops is 129, expected"), std::string::npos);
+}
+
 }  // namespace cairn

@@ -44,8 +44,6 @@ class Metadata {
   // Says that an array of so many elements is under the key, without its elements: it is absent
   // for every reader but ArraySize.
   void SetSkippedArray(std::string_view key, uint64_t elements);
-  // Keys with values or skipped arrays.
-  size_t KeyCount() const { return values_.size() + skipped_arrays_.size(); }
   // Of an array of any type, skipped or not; nothing where there is none.
   std::optional<uint64_t> ArraySize(std::string_view key) const;
 

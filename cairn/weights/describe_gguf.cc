@@ -105,6 +105,15 @@ void NoteWhatIsMissing(const Parts& parts, const StoredWeights& there,
         there.parameters.value_or(ElementCount(0)).value()));
   }
   for (const GgufHeader& header : parts.headers) {
+    if (!header.cut_key.empty()) {
+      notes.push_back(fmt::format(
+          "{} ends inside its vocabulary, in key {} behind {} of its {} keys: sizes are right if "
+          "none of the model's own keys stand behind it, and weights aren't counted; at least {} "
+          "bytes are needed.",
+          header.metadata.where(), Quoted(header.cut_key), header.whole_keys, header.stated_keys,
+          header.header_bytes));
+      continue;
+    }
     if (!header.complete()) {
       notes.push_back(fmt::format(
           "{} ends inside its table of tensors, of which {} of {} lines are whole, so its weights "

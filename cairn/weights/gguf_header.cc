@@ -15,6 +15,7 @@ namespace cairn {
 namespace {
 
 constexpr size_t kFirstRead = size_t{1} << 20;
+constexpr std::string_view kVocabularyPrefix = "tokenizer.";
 
 // The header as far as the bytes go. `wanted` is not 0 where they ended too early.
 struct Attempt {
@@ -83,18 +84,25 @@ Status ReadTable(ByteReader& reader, GgufHeader& header) {
 Result<GgufHeader> ReadHeader(ByteReader& reader, uint64_t file_bytes, const std::string& where) {
   GgufHeader header(where);
   CAIRN_ASSIGN(const GgufCounts counts, ReadGgufCounts(reader, where));
+  GgufMetadataEnd end;
   const Status read =
-      ReadGgufMetadata(reader, counts.pairs, GgufKeep::kDescription, header.metadata);
+      ReadGgufMetadata(reader, counts.pairs, GgufKeep::kDescription, header.metadata, &end);
   if (!read && reader.wanted() == 0) return std::unexpected(read.error());
+  header.file_bytes = file_bytes;
+  header.stated_tensors = counts.tensors;
+  header.stated_keys = counts.pairs;
+  header.whole_keys = end.whole_keys;
+  if (!read && end.last_key.starts_with(kVocabularyPrefix)) {
+    header.cut_key = end.last_key;
+    header.header_bytes = reader.wanted();
+    return header;
+  }
   if (!read) {
     return Fail(read.error().code,
                 "{}; of its {} keys the first {} bytes hold {}, at least {} bytes are needed",
-                read.error().message, counts.pairs, file_bytes, header.metadata.KeyCount(),
-                reader.wanted());
+                read.error().message, counts.pairs, file_bytes, header.whole_keys, reader.wanted());
   }
   CAIRN_ASSIGN(const uint64_t alignment, GgufAlignment(header.metadata));
-  header.file_bytes = file_bytes;
-  header.stated_tensors = counts.tensors;
   CAIRN_TRY(ReadTable(reader, header));
   CAIRN_TRY(CheckNames(header));
   header.header_bytes = header.complete() ? reader.offset() : reader.wanted();

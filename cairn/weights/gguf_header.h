@@ -34,7 +34,12 @@ struct GgufHeader {
   // `where` is the path for errors.
   explicit GgufHeader(std::string where) : metadata(std::move(where)) {}
 
-  Metadata metadata;  // GgufKeep::kDescription of it, all keys read
+  Metadata metadata;  // GgufKeep::kDescription of it
+  // Of how many keys so many are whole; the first that isn't is one of the vocabulary's, which
+  // stand behind the model's own in the files of every known writer.
+  uint64_t stated_keys = 0;
+  uint64_t whole_keys = 0;
+  std::string cut_key;  // empty: all are whole
   std::vector<GgufHeaderTensor> tensors;
   uint64_t stated_tensors = 0;  // more than there are in `tensors`: the file ends in its table
   uint64_t file_bytes = 0;      // that are there
@@ -42,11 +47,11 @@ struct GgufHeader {
   // The table's end, or, if that is missing, how many bytes are needed at least.
   uint64_t header_bytes = 0;
 
-  bool complete() const { return tensors.size() == stated_tensors; }
+  bool complete() const { return cut_key.empty() && tensors.size() == stated_tensors; }
 };
 
-// Errors: not a GGUF file, one that contradicts itself, or one that ends inside its metadata, with
-// how many bytes are needed at least.
+// Errors: not a GGUF file, one that contradicts itself, or one that ends before its vocabulary,
+// with how many bytes are needed at least.
 Result<GgufHeader> ReadGgufHeader(const std::string& path);
 
 // The same of the first bytes of a file of `file_bytes`.

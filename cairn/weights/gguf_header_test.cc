@@ -68,28 +68,45 @@ TEST_CASE("a header has the description and the table, and of the vocabulary the
 TEST_CASE("cut anywhere, a file is a description, or one line says how many bytes are needed") {
   const std::string bytes = SmallFile().Build();
   const uint64_t table_end = Parse(bytes)->header_bytes;
-  uint64_t metadata_end = 0;
+  std::string states;  // e: error, v: inside the vocabulary, t: inside the table, w: whole
   for (size_t size = 0; size < bytes.size(); ++size) {
     const auto header = Parse(bytes.substr(0, size));
-    if (!header) {
-      CHECK_EQ(metadata_end, 0);
+    char state = 'e';
+    if (header) {
+      state = header->complete() ? 'w' : 't';
+      if (!header->cut_key.empty()) state = 'v';
+      CHECK_EQ(header->complete(), size >= table_end);
+      if (!header->complete()) CHECK_GT(header->header_bytes, size);
+    } else {
       CheckMessage(header.error().message);
       CHECK(header.error().IsBadInput());
-      continue;
     }
-    if (metadata_end == 0) metadata_end = size;
-    CHECK_EQ(header->complete(), size >= table_end);
-    if (!header->complete()) CHECK_GT(header->header_bytes, size);
+    if (states.empty() || states.back() != state) states += state;
   }
-  CHECK_GT(metadata_end, 0);
-  CHECK_LT(metadata_end, table_end);
-  const auto cut = Parse(bytes.substr(0, metadata_end - 1));
+  CHECK_EQ(states, "evevevetw");
+}
+
+TEST_CASE("where a description is cut, the error says what is there and what is needed") {
+  const std::string bytes = SmallFile().Build();
+  const size_t at = bytes.find("some.numbers") + 20;
+  const auto cut = Parse(bytes.substr(0, at));
   REQUIRE_FALSE(cut.has_value());
-  CHECK_EQ(
-      cut.error().message,
-      fmt::format("m.gguf: the file ends inside key \"last\"; of its 6 keys the first {} bytes "
-                  "hold 4, at least {} bytes are needed",
-                  metadata_end - 1, metadata_end));
+  CHECK_EQ(cut.error().message,
+           fmt::format("m.gguf: the file ends inside key \"some.numbers\"; of its 6 keys the first "
+                       "{} bytes hold 1, at least {} bytes are needed",
+                       at, at + 8));
+}
+
+TEST_CASE("cut in its vocabulary, a header has the keys before and the vocabulary's size") {
+  const std::string bytes = SmallFile().Build();
+  const auto header = Parse(bytes.substr(0, bytes.find("bc")));
+  REQUIRE(header.has_value());
+  CHECK_EQ(header->cut_key, "tokenizer.ggml.tokens");
+  CHECK_EQ(header->whole_keys, 2);
+  CHECK_EQ(header->stated_keys, 6);
+  CHECK_EQ(header->metadata.ArraySize("tokenizer.ggml.tokens"), 3);
+  CHECK(header->tensors.empty());
+  CHECK_FALSE(header->complete());
 }
 
 TEST_CASE("changed anywhere, a header is read or refused with one line") {
@@ -147,8 +164,11 @@ TEST_CASE("counts and sizes that no file can have neither allocate nor hang") {
       GgufBuilder array;
       array.Array(key, type, UINT64_MAX, std::string(100, '\0'));
       const auto parsed = Parse(array.Build());
-      REQUIRE_FALSE(parsed.has_value());
-      CheckMessage(parsed.error().message);
+      if (parsed) {
+        CHECK_EQ(parsed->cut_key, "tokenizer.ggml.tokens");
+      } else {
+        CheckMessage(parsed.error().message);
+      }
     }
   }
 }

@@ -38,6 +38,8 @@ class MetadataReader {
   MetadataReader(ByteReader& reader, GgufKeep keep, Metadata& metadata)
       : reader_(reader), keep_(keep), metadata_(metadata) {}
 
+  std::string_view key() const { return key_; }
+
   Status ReadPair() {
     CAIRN_TRY(ReadKey());
     uint32_t type = 0;
@@ -149,6 +151,11 @@ class MetadataReader {
 
   bool IsVocabulary() const { return key_.starts_with("tokenizer."); }
 
+  // At most UINT64_MAX.
+  static uint64_t Product(uint64_t count, uint64_t size) {
+    return count > UINT64_MAX / size ? UINT64_MAX : count * size;
+  }
+
   // 0 for types of no fixed size.
   static size_t SizeOf(GgufType type) {
     switch (type) {
@@ -176,17 +183,22 @@ class MetadataReader {
 
   Result<std::optional<MetadataValue>> SkipArray(GgufType type, uint64_t count) {
     if (type == GgufType::kArray) return NestedArray();
+    // The size is known even where the bytes end among the elements.
+    metadata_.SetSkippedArray(key_, count);
     if (type == GgufType::kString) {
       for (uint64_t i = 0; i < count; ++i) {
         uint64_t size = 0;
-        if (!reader_.Read(size) || !reader_.Skip(size)) return Truncated();
+        if (!reader_.Read(size) || !reader_.Skip(size)) {
+          // Each of the others takes at least its own size's bytes.
+          reader_.Has(Product(count - i, sizeof(size)));
+          return Truncated();
+        }
       }
     } else {
       const size_t size = SizeOf(type);
       if (size == 0) return UnknownType(type);
-      if (!reader_.Skip(count > UINT64_MAX / size ? UINT64_MAX : count * size)) return Truncated();
+      if (!reader_.Skip(Product(count, size))) return Truncated();
     }
-    metadata_.SetSkippedArray(key_, count);
     return std::nullopt;
   }
 
@@ -232,7 +244,7 @@ class MetadataReader {
   // Before anything is allocated: that many elements, each at least `element_bytes` long, can be
   // in the rest of the file.
   Status CheckCount(uint64_t count, size_t element_bytes) {
-    if (!reader_.Has(count > UINT64_MAX / element_bytes ? UINT64_MAX : count * element_bytes)) {
+    if (!reader_.Has(Product(count, element_bytes))) {
       return Fail(ErrorCode::kCorrupt,
                   "{}: key {} is an array of {} elements, more than the file has room for",
                   metadata_.where(), Quoted(key_), count);
@@ -288,10 +300,17 @@ class MetadataReader {
 
 }  // namespace
 
-Status ReadGgufMetadata(ByteReader& reader, uint64_t count, GgufKeep keep, Metadata& metadata) {
+Status ReadGgufMetadata(ByteReader& reader, uint64_t count, GgufKeep keep, Metadata& metadata,
+                        GgufMetadataEnd* end) {
   MetadataReader pairs(reader, keep, metadata);
-  for (uint64_t i = 0; i < count; ++i) CAIRN_TRY(pairs.ReadPair());
-  return {};
+  Status status;
+  uint64_t whole = 0;
+  while (whole < count && status) {
+    status = pairs.ReadPair();
+    if (status) ++whole;
+  }
+  if (end != nullptr) *end = {.whole_keys = whole, .last_key = pairs.key()};
+  return status;
 }
 
 }  // namespace cairn

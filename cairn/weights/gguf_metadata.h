@@ -3,6 +3,7 @@
 #define CAIRN_WEIGHTS_GGUF_METADATA_H_
 
 #include <cstdint>
+#include <string_view>
 
 #include "cairn/base/status.h"
 #include "cairn/spec/metadata.h"
@@ -17,9 +18,15 @@ enum class GgufKeep : uint8_t {
   kDescription,
 };
 
+struct GgufMetadataEnd {
+  uint64_t whole_keys = 0;
+  std::string_view last_key;  // whole or not; it lies in the reader's bytes
+};
+
 // Takes `count` pairs off the reader, into `metadata`. Where the bytes end too early, those before
-// are there, and the reader says how many it wanted.
-Status ReadGgufMetadata(ByteReader& reader, uint64_t count, GgufKeep keep, Metadata& metadata);
+// are there, the reader says how many it wanted, and `end`, if given, where it came to.
+Status ReadGgufMetadata(ByteReader& reader, uint64_t count, GgufKeep keep, Metadata& metadata,
+                        GgufMetadataEnd* end = nullptr);
 
 }  // namespace cairn
 
