@@ -2,6 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "cairn/sizing/hardware.h"
@@ -42,10 +44,27 @@ Result<std::vector<Section>> Answer(const GpusArgs& args) {
   return sections;
 }
 
-std::string Rendered(const GpusArgs& args, const std::vector<Section>& sections) {
+// At a terminal a table has no room for titles of documents: numbers, and a list under it.
+void NumberSources(Section& section) {
+  Table& table = section.tables.front();
+  std::vector<std::string> sources;
+  for (std::vector<Cell>& row : table.rows) {
+    const auto& source = std::get<std::string>(row.back());
+    const auto known = std::ranges::find(sources, source);
+    const auto number = static_cast<int64_t>(known - sources.begin()) + 1;
+    if (known == sources.end()) sources.push_back(source);
+    row.back() = number;
+  }
+  for (size_t i = 0; i < sources.size(); ++i) {
+    section.notes.push_back(fmt::format("source {}: {}", i + 1, sources[i]));
+  }
+}
+
+std::string Rendered(const GpusArgs& args, std::vector<Section> sections) {
   if (args.json) return RenderJson(sections, 2);
   if (args.markdown) return RenderMarkdown(sections, false);
   if (args.csv) return RenderCsv(sections);
+  for (Section& section : sections) NumberSources(section);
   return RenderText(sections, {.columns = OutputColumns(), .blocks = OutputIsTerminal()});
 }
 
@@ -64,9 +83,9 @@ void AddGpusCommand(CLI::App& app, ChosenCommand& chosen) {
   markdown->excludes(csv);
   command.callback([&chosen] {
     chosen = [] {
-      const auto sections = Answer(args);
+      auto sections = Answer(args);
       if (!sections) return ExitCodeOf(sections.error());
-      fmt::print("{}", Rendered(args, *sections));
+      fmt::print("{}", Rendered(args, *std::move(sections)));
       return 0;
     };
   });

@@ -70,8 +70,8 @@ const LayerSpec* TypicalLayer(const ModelSpec& model) {
   return model.layers.empty() ? nullptr : &model.layers.front();
 }
 
-Result<Table> LifecycleTable(const std::vector<LayerActivation>& list,
-                             const ActivationQuestion& question, int64_t keys) {
+Table LifecycleTable(const std::vector<LayerActivation>& list, const ActivationQuestion& question,
+                     int64_t keys) {
   Table table{.key = "lifecycle", .label = "Activations of a layer with attention", .columns = {}};
   table.columns = {{"name", "activation"},
                    {"width", "elements of a token"},
@@ -80,16 +80,15 @@ Result<Table> LifecycleTable(const std::vector<LayerActivation>& list,
                    {"tiled", "written with tiles"}};
   for (const LayerActivation& activation : list) {
     Cell width = activation.width;
-    Bytes bytes;
+    Result<Bytes> bytes = Bytes(0);
     const int64_t heads = activation.score_heads;
     if (heads > 0) {
       width = fmt::format("{} x {} keys", heads, keys);
-      CAIRN_ASSIGN(bytes, Product({heads, question.chunk_tokens, keys, question.element_bytes}));
+      bytes = Product({heads, question.chunk_tokens, keys, question.element_bytes});
     } else {
-      CAIRN_ASSIGN(bytes,
-                   Product({activation.width, question.chunk_tokens, question.element_bytes}));
+      bytes = Product({activation.width, question.chunk_tokens, question.element_bytes});
     }
-    table.rows.push_back({activation.name, width, CellOf(bytes),
+    table.rows.push_back({activation.name, width, bytes ? CellOf(*bytes) : Cell(),
                           std::string(NameOf(activation.fate)),
                           std::string(heads > 0 ? "never" : "yes")});
   }
@@ -128,6 +127,11 @@ void AddFates(const std::vector<LayerActivation>& list, Section& section) {
 
 Status AddScores(int64_t heads, int64_t tokens, int64_t element_bytes, Section& section) {
   if (heads == 0) return {};
+  if (!ScoreMatrixBytes(4 * heads, tokens, element_bytes)) {
+    section.notes.push_back(
+        fmt::format("scores of {} tokens take more bytes than can be counted", tokens));
+    return {};
+  }
   CAIRN_ASSIGN(const Bytes head, ScoreMatrixBytes(1, tokens, element_bytes));
   CAIRN_ASSIGN(const Bytes all, ScoreMatrixBytes(heads, tokens, element_bytes));
   CAIRN_ASSIGN(const Bytes traffic, Product({2, all.value()}));
@@ -208,8 +212,7 @@ Result<Section> ActivationsSection(const ModelSpec& model, const ActivationQuest
   const auto list = ActivationsOf(*typical, model.hidden, {});
   AddFates(list, section);
   CAIRN_TRY(AddScores(heads, keys, question.element_bytes, section));
-  CAIRN_ASSIGN(Table lifecycle, LifecycleTable(list, question, keys));
-  section.tables.push_back(std::move(lifecycle));
+  section.tables.push_back(LifecycleTable(list, question, keys));
   CAIRN_ASSIGN(const auto ranks, RankModels(model, question.parallel));
   for (const RankModel& rank : ranks) {
     const int at = answer.layer - rank.first_layer.value();
@@ -218,11 +221,13 @@ Result<Section> ActivationsSection(const ModelSpec& model, const ActivationQuest
                  StagesTable(rank.spec.layers[static_cast<size_t>(at)], model.hidden, question));
     section.tables.push_back(std::move(stages));
   }
-  section.notes = {
-      "an estimate: inputs and outputs of each product are live together, nothing else is; engines "
-      "that fuse more hold less, workspaces of kernels come on top",
-      "tiled attention (FlashAttention) keeps scores in on-chip memory: they are never written",
-      "the lifecycle is of the whole model on one card, the stages are of one card's share"};
+  section.notes.insert(
+      section.notes.end(),
+      {"an estimate: inputs and outputs of each product are live together, nothing else is; "
+       "engines "
+       "that fuse more hold less, workspaces of kernels come on top",
+       "tiled attention (FlashAttention) keeps scores in on-chip memory: they are never written",
+       "the lifecycle is of the whole model on one card, the stages are of one card's share"});
   return section;
 }
 

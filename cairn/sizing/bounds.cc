@@ -27,6 +27,15 @@ Result<Bytes> Times(Bytes bytes, int64_t factor) {
   return Bytes(product);
 }
 
+Status Add(Bytes bytes, Bytes& sum) {
+  int64_t total = 0;
+  if (__builtin_add_overflow(sum.value(), bytes.value(), &total)) {
+    return Fail(ErrorCode::kInvalidArgument, "a step moves more bytes than can be counted");
+  }
+  sum = Bytes(total);
+  return {};
+}
+
 Status CheckQuestion(const BoundsQuestion& question) {
   const auto in_range = [](TokenCount tokens) {
     return tokens >= TokenCount(0) && tokens < kMaxStateTokens;
@@ -207,8 +216,8 @@ Result<DecodeBound> BoundDecode(const BoundsQuestion& question) {
     CAIRN_ASSIGN(const Bytes read, Times(rows + traffic.fixed_read, question.batch));
     CAIRN_ASSIGN(const Bytes written,
                  Times(traffic.row_written + traffic.fixed_written, question.batch));
-    bound.state_read += read;
-    bound.state_written += written;
+    CAIRN_TRY(Add(read, bound.state_read));
+    CAIRN_TRY(Add(written, bound.state_written));
   }
   if (question.weights) {
     // Replicas that share experts bring their tokens together.
@@ -217,7 +226,9 @@ Result<DecodeBound> BoundDecode(const BoundsQuestion& question) {
     for (const CardWeights& card : question.weights->cards)
       bound.weights_read += card.ReadBy(tokens);
   }
-  bound.step = bound.weights_read + bound.state_read + bound.state_written;
+  for (const Bytes part : {bound.weights_read, bound.state_read, bound.state_written}) {
+    CAIRN_TRY(Add(part, bound.step));
+  }
   const auto ms = [&](Bytes bytes) {
     return Milliseconds(static_cast<double>(bytes.value()), question.Bandwidth());
   };

@@ -18,6 +18,7 @@ constexpr Bytes kCommunication{int64_t{512} << 20};
 constexpr Bytes kGraphs{int64_t{512} << 20};
 
 constexpr int64_t kMostRequests = 1'000'000;
+constexpr Bytes kMostState{int64_t{1} << 61};  // keeps the sums below in 63 bits
 
 Status CheckFraction(double fraction) {
   if (fraction > 0 && fraction <= 1) return {};
@@ -218,6 +219,10 @@ Result<BudgetAnswer> AnswerBudget(const BudgetQuestion& question) {
       state = *stage.mix;
     } else {
       CAIRN_ASSIGN(state, stage.state(question.context, question.batch));
+    }
+    if (state > kMostState || stage.weights > kMostState || stage.activations > kMostState) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "weights, activations or state take more bytes than can be counted");
     }
     answer.stages.push_back(Spend(question, stage, state));
     const auto at = answer.stages.size() - 1;

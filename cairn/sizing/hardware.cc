@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "cairn/base/parse_number.h"
+
 namespace cairn {
 namespace {
 
@@ -141,6 +143,19 @@ Cell Stated(double value, double scale) {
   return value > 0 ? Cell(value * scale) : Cell(std::monostate());
 }
 
+// Units of a rate, in bytes; "b" is a bit.
+constexpr auto kRates = std::to_array<std::pair<std::string_view, double>>({
+    {"GB/s", 1e9},
+    {"GiB/s", 1073741824.0},
+    {"TB/s", 1e12},
+    {"MB/s", 1e6},
+    {"MiB/s", 1048576.0},
+    {"Gb/s", 0.125e9},
+    {"Gbit/s", 0.125e9},
+    {"Gbps", 0.125e9},
+});
+constexpr double kMaxGbs = 1e6;
+
 std::string_view KindName(LinkKind kind) {
   constexpr std::array<std::string_view, 4> kNames = {"devices", "host", "network", "storage"};
   return kNames[static_cast<size_t>(kind)];
@@ -187,6 +202,30 @@ Result<const Link*> FindLink(std::string_view name) {
   return Fail(ErrorCode::kInvalidArgument,
               "--link {}: no such link; the nearest are {} (`cairn gpus` lists all)", Shown(name),
               Nearest(Links(), trimmed));
+}
+
+Result<Link> ParseLink(std::string_view text) {
+  const std::string_view trimmed = Trimmed(text);
+  for (const auto& [unit, bytes] : kRates) {
+    if (!trimmed.ends_with(unit)) continue;
+    const auto rate = ParseDouble(Trimmed(trimmed.substr(0, trimmed.size() - unit.size())));
+    if (!rate) break;
+    const double gbs = *rate * bytes / 1e9;
+    if (!(gbs > 0 && gbs <= kMaxGbs)) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "--link {}: expected a rate of more than 0, at most {} GB/s", Shown(text),
+                  kMaxGbs);
+    }
+    return Link{.name = "given",
+                .label = "given rate",
+                .aliases = "",
+                .kind = LinkKind::kNetwork,
+                .read_gbs = gbs,
+                .write_gbs = gbs,
+                .source = "as given"};
+  }
+  CAIRN_ASSIGN(const Link* const link, FindLink(text));
+  return *link;
 }
 
 Section GpusSection() {

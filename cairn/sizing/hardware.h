@@ -71,6 +71,8 @@ struct GpuChoice {
 Result<GpuChoice> ParseGpu(std::string_view text);
 // "pcie5", "NVLink 4", "400GbE".
 Result<const Link*> FindLink(std::string_view name);
+// The same, or a rate: "64GB/s", "12.5 GiB/s", "400Gb/s" (bits).
+Result<Link> ParseLink(std::string_view text);
 
 Section GpusSection();
 Section LinksSection();

@@ -31,7 +31,7 @@ constexpr auto kLinks = std::to_array<Link>({
      "NVIDIA H100 data sheet (900 GB/s both ways)"},
     {"nvlink5", "NVLink 5", "nvlink-b200", kDevice, 900, 900,
      "NVIDIA HGX B200 data sheet (1.8 TB/s both ways)"},
-    {"nvlink-bridge4", "NVLink 4 bridge", "nvl-bridge", kDevice, 300, 300,
+    {"nvl-bridge", "NVLink 4 bridge", "nvlink-bridge4", kDevice, 300, 300,
      "NVIDIA H100 NVL data sheet (600 GB/s both ways)"},
     {"a800-nvlink", "NVLink of A800 and H800", "h800-nvlink", kDevice, 200, 200,
      "NVIDIA A800 data sheet (400 GB/s both ways)"},

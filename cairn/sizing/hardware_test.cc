@@ -67,6 +67,20 @@ TEST_CASE("a link is found by its name, label or alias, and refused with the nea
   CHECK_NE(unknown.error().message.find("pcie3"), std::string::npos);
 }
 
+TEST_CASE("a link may be a rate, in bytes or bits") {
+  CHECK_EQ(ParseLink("64GB/s")->read_gbs, doctest::Approx(64));
+  CHECK_EQ(ParseLink(" 400 Gb/s")->write_gbs, doctest::Approx(50));
+  CHECK_EQ(ParseLink("1GiB/s")->read_gbs, doctest::Approx(1.073741824));
+  CHECK_EQ(ParseLink("pcie5")->name, "pcie5");
+  CHECK_EQ(ParseLink("400gbe")->read_gbs, 50);
+  for (const char* text : {"0GB/s", "-1GB/s", "1e99GB/s", "nanGB/s", "64", "64GB", "", "GB/s"}) {
+    CAPTURE(text);
+    const auto link = ParseLink(text);
+    REQUIRE_FALSE(link.has_value());
+    CHECK(link.error().IsBadInput());
+  }
+}
+
 TEST_CASE("memory is what the driver reports, or the size as sold in powers of 1,024") {
   CHECK_EQ(ParseGpu("H100 NVL")->gpu->Memory(), Bytes(int64_t{95'830} << 20));
   CHECK_EQ(ParseGpu("MI355X")->gpu->Memory(), Bytes(int64_t{288} << 30));
