@@ -208,7 +208,7 @@ Result<std::vector<LayerCache>> CachesOfRank(const ModelSpec& model, int64_t tp,
 std::string_view NameOf(LayerCache::Kind kind) {
   constexpr std::array<std::string_view, 7> kNames = {"full",  "sliding", "chunked",   "mla",
                                                       "index", "state",   "compressed"};
-  return kNames.at(static_cast<size_t>(kind));
+  return kNames[static_cast<size_t>(kind)];
 }
 
 Result<int64_t> FloatBytes(std::string_view setting, std::string_view name) {

@@ -69,6 +69,9 @@ Result<VllmPlan> PlanVllm(const ModelSpec& model, const ProfileQuestion& questio
 Result<VllmPlan> PlanVllmCompressed(const std::vector<LayerCache>& caches,
                                     const ProfileQuestion& question);
 
+// Fills in what a block takes on each stage of the plan's layers.
+Status CountStages(int64_t layers, const ProfileQuestion& question, VllmPlan& plan);
+
 // Blocks of the group that a request of `tokens` tokens needs.
 int64_t BlocksOfRequest(const VllmGroup& group, int64_t tokens, const ProfileQuestion& question);
 // Tokens that may be in flight beyond a window.
