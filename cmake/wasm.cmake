@@ -49,7 +49,8 @@ endif()
 file(GLOB wasm_sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/cairn/spec/*.cc
      ${CMAKE_SOURCE_DIR}/cairn/sizing/*.cc ${CMAKE_SOURCE_DIR}/web/wasm/*.cc)
 list(FILTER wasm_sources EXCLUDE REGEX "(_test|_fuzz|_bench)\\.cc$")
-list(APPEND wasm_sources cairn/base/check.cc cairn/base/dtype.cc)
+# Of base what needs no files and no threads.
+list(APPEND wasm_sources cairn/base/check.cc cairn/base/dtype.cc cairn/base/parse_number.cc)
 foreach(source ${wasm_sources})
   set(object ${wasm_folder}/${source}.o)
   get_filename_component(folder ${object} DIRECTORY)
