@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "cairn/spec/families.h"
+#include "cairn/spec/metadata.h"
 
 namespace cairn {
 namespace {
@@ -14,18 +14,27 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMaxWordsCarried = 64;
-constexpr int64_t kMaxWords = int64_t{1} << 22;
-constexpr std::string_view kWords = "words";  // {"words": n}: a list of n words, left out
+constexpr std::string_view kVocabulary = "tokenizer.ggml.tokens";
 
 struct MetadataJson {
   // JSON has no number that isn't finite; a key without a value is a key that isn't there.
   Json operator()(double value) const { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-  Json operator()(const std::vector<std::string>& words) const {
-    if (words.size() <= kMaxWordsCarried) return words;
-    return {{kWords, words.size()}};
-  }
   Json operator()(const auto& value) const { return value; }
 };
+
+// Texts of templates and words of vocabularies are most of a file's metadata; no size needs them.
+Json JsonOf(const GgufDescription& file) {
+  Json metadata = Json::object();
+  for (const auto& [key, value] : file.metadata.values()) {
+    const auto* words = std::get_if<std::vector<std::string>>(&value);
+    if (words != nullptr && words->size() > kMaxWordsCarried) continue;
+    if (key.starts_with("tokenizer.") && key != kVocabulary) continue;
+    metadata[key] = std::visit(MetadataJson(), value);
+  }
+  Json json = {{"metadata", std::move(metadata)}, {"rows", file.rows}, {"complete", file.complete}};
+  if (const auto size = file.metadata.ArraySize(kVocabulary)) json["vocabulary"] = *size;
+  return json;
+}
 
 template <class T>
 MetadataValue ListOf(const Json& json) {
@@ -53,11 +62,6 @@ std::optional<MetadataValue> ValueFromJson(const Json& json) {
   if (json.is_number()) return json.get<double>();
   if (json.is_string()) return json.get<std::string>();
   if (json.is_array()) return ListFromJson(json);
-  if (json.is_object() && json.size() == 1 && json.contains(kWords) &&
-      json[kWords].is_number_integer()) {
-    const int64_t count = std::clamp(json[kWords].get<int64_t>(), int64_t{0}, kMaxWords);
-    return std::vector<std::string>(static_cast<size_t>(count));
-  }
   return std::nullopt;
 }
 
@@ -98,33 +102,49 @@ Result<WeightTotals> WeightsFromJson(const Json& json) {
   return totals;
 }
 
+Result<GgufDescription> GgufFromJson(const Json& json, const std::string& where) {
+  GgufDescription file = {.metadata = Metadata(where), .rows = {}, .complete = true};
+  for (const char* part : {"metadata", "rows"}) {
+    if (!json.is_object() || !json.contains(part) || !json[part].is_object()) {
+      return Malformed(std::string("gguf.") + part);
+    }
+  }
+  for (const auto& [key, value] : json["metadata"].items()) {
+    std::optional<MetadataValue> read = ValueFromJson(value);
+    if (read) file.metadata.Set(key, std::move(*read));
+  }
+  for (const auto& [name, rows] : json["rows"].items()) {
+    if (!rows.is_number_integer()) return Malformed("gguf.rows");
+    file.rows.emplace(name, rows.get<int64_t>());
+  }
+  if (json.contains("complete")) {
+    if (!json["complete"].is_boolean()) return Malformed("gguf.complete");
+    file.complete = json["complete"].get<bool>();
+  }
+  if (json.contains("vocabulary")) {
+    if (!json["vocabulary"].is_number_unsigned()) return Malformed("gguf.vocabulary");
+    if (!file.metadata.Has(kVocabulary)) {
+      file.metadata.SetSkippedArray(kVocabulary, json["vocabulary"].get<uint64_t>());
+    }
+  }
+  return file;
+}
+
 }  // namespace
 
 Result<SizedModel> SizedModelOf(const ModelSource& source) {
-  SizedModel model{
-      .name = source.name, .spec = {}, .weights = source.weights, .notes = source.notes};
-  if (!source.gguf) {
-    CAIRN_ASSIGN(model.spec, ModelSpecFromConfig(source.config, source.where));
-    return model;
-  }
-  const auto has = [&](std::string_view name) {
-    return std::ranges::find(source.tensors, name) != source.tensors.end();
-  };
-  CAIRN_ASSIGN(model.spec, ModelSpecFromGguf(*source.gguf, {.has = has, .rope_divisors = {}}));
-  return model;
+  CAIRN_ASSIGN(ModelSpec spec, ModelSpecOf(source.description));
+  return SizedModel{.name = source.name,
+                    .spec = std::move(spec),
+                    .weights = source.weights,
+                    .notes = source.notes};
 }
 
 std::string ModelSourceJson(const ModelSource& source) {
-  Json json = {{"name", source.name}, {"where", source.where}};
-  if (source.gguf) {
-    json["gguf"] = Json::object();
-    for (const auto& [key, value] : source.gguf->values()) {
-      json["gguf"][key] = std::visit(MetadataJson(), value);
-    }
-    json["tensors"] = source.tensors;
-  } else {
-    json["config"] = source.config;
-  }
+  const ModelDescription& description = source.description;
+  Json json = {{"name", source.name}, {"where", description.where}};
+  if (description.config) json["config"] = *description.config;
+  if (description.gguf) json["gguf"] = JsonOf(*description.gguf);
   if (source.weights) {
     json["weights"] = {{"parameters", source.weights->parameters.value()}};
     if (source.weights->bytes) json["weights"]["bytes"] = source.weights->bytes->value();
@@ -138,18 +158,14 @@ Result<ModelSource> ModelSourceFromJson(std::string_view text) {
   if (!json.is_object()) return Malformed("a JSON object");
   ModelSource source;
   CAIRN_TRY(ReadString(json, "name", source.name));
-  CAIRN_TRY(ReadString(json, "where", source.where));
-  CAIRN_TRY(ReadString(json, "config", source.config));
-  CAIRN_TRY(ReadStrings(json, "tensors", source.tensors));
-  CAIRN_TRY(ReadStrings(json, "notes", source.notes));
-  if (json.contains("gguf")) {
-    if (!json["gguf"].is_object()) return Malformed("gguf");
-    source.gguf.emplace(source.where);
-    for (const auto& [key, value] : json["gguf"].items()) {
-      std::optional<MetadataValue> read = ValueFromJson(value);
-      if (read) source.gguf->Set(key, std::move(*read));
-    }
+  CAIRN_TRY(ReadString(json, "where", source.description.where));
+  if (json.contains("config")) {
+    CAIRN_TRY(ReadString(json, "config", source.description.config.emplace()));
   }
+  if (json.contains("gguf")) {
+    CAIRN_ASSIGN(source.description.gguf, GgufFromJson(json["gguf"], source.description.where));
+  }
+  CAIRN_TRY(ReadStrings(json, "notes", source.notes));
   if (json.contains("weights")) {
     CAIRN_ASSIGN(source.weights, WeightsFromJson(json["weights"]));
   }

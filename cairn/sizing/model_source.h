@@ -1,8 +1,7 @@
 // ModelSource: what a SizedModel is made from, small enough to be carried inside a page.
 //
-// A config.json's text, or a GGUF file's metadata and tensor names; long lists of words are carried
-// as their length only, which is all that a size depends on. Plain data and pure functions;
-// thread-compatible.
+// Long lists of words in a GGUF file's metadata are carried as their length only, which is all that
+// a size depends on. Plain data and pure functions; thread-compatible.
 #ifndef CAIRN_SIZING_MODEL_SOURCE_H_
 #define CAIRN_SIZING_MODEL_SOURCE_H_
 
@@ -13,16 +12,13 @@
 
 #include "cairn/base/status.h"
 #include "cairn/sizing/request.h"
-#include "cairn/spec/metadata.h"
+#include "cairn/spec/model_description.h"
 
 namespace cairn {
 
 struct ModelSource {
-  std::string name;                       // what the user called it
-  std::string where;                      // the description's path, which errors begin with
-  std::string config;                     // the text of a config.json; not read if there is `gguf`
-  std::optional<Metadata> gguf = {};      // of a GGUF file
-  std::vector<std::string> tensors = {};  // names, of a GGUF file
+  std::string name;  // what the user called it
+  ModelDescription description;
   std::optional<WeightTotals> weights = {};
   std::vector<std::string> notes = {};
 };

@@ -16,13 +16,14 @@ Result<SizedModel> Carried(const ModelSource& source) {
 }
 
 TEST_CASE("a carried config.json is the same model, with the file's weights and notes") {
-  ModelSource source{.name = "m", .where = "m/config.json", .config = SmallConfig("llama")};
+  ModelSource source{.name = "m",
+                     .description = {.where = "m/config.json", .config = SmallConfig("llama")}};
   source.weights = {.parameters = ElementCount(7), .bytes = Bytes(14)};
   source.notes = {"one tensor is odd"};
   const auto model = Carried(source);
   REQUIRE(model.has_value());
   CHECK(model->name == "m");
-  CHECK(StateSpecOf(model->spec, {}) == StateSpecOf(ModelFromJson(source.config), {}));
+  CHECK(StateSpecOf(model->spec, {}) == StateSpecOf(ModelFromJson(*source.description.config), {}));
   REQUIRE(model->weights.has_value());
   CHECK(model->weights->parameters == ElementCount(7));
   CHECK(model->weights->bytes == Bytes(14));
@@ -30,15 +31,16 @@ TEST_CASE("a carried config.json is the same model, with the file's weights and 
 }
 
 TEST_CASE("weights of unknown size stay unknown") {
-  ModelSource source{.name = "m", .where = "m", .config = SmallConfig("llama")};
+  ModelSource source{.name = "m", .description = {.where = "m", .config = SmallConfig("llama")}};
   CHECK_FALSE(Carried(source)->weights.has_value());
   source.weights = {.parameters = ElementCount(7), .bytes = std::nullopt};
   CHECK_FALSE(Carried(source)->weights->bytes.has_value());
 }
 
 TEST_CASE("a malformed config is the same error, carried or not") {
-  for (const std::string& config : {std::string("{"), SmallConfig("lama")}) {
-    const ModelSource source{.name = "m", .where = "m/config.json", .config = config};
+  for (const std::string& config : {std::string(), std::string("{"), SmallConfig("lama")}) {
+    const ModelSource source{.name = "m",
+                             .description = {.where = "m/config.json", .config = config}};
     const auto carried = Carried(source);
     REQUIRE_FALSE(carried.has_value());
     CHECK(carried.error().message == SizedModelOf(source).error().message);
@@ -53,12 +55,12 @@ TEST_CASE("a carried GGUF file is the same model, and long word lists are only c
   file.Set("rope.freq_base", 5.0);
   file.Set("odd", std::numeric_limits<double>::infinity());
   file.Set("large", MetadataValue(std::numeric_limits<uint64_t>::max()));
-  ModelSource source{.name = "m.gguf", .where = "m.gguf", .config = ""};
-  source.gguf = file.metadata;
+  ModelSource source{.name = "m.gguf", .description = {.where = "m.gguf"}};
+  GgufDescription& gguf = source.description.gguf.emplace(file.metadata);
   for (const bool head : {false, true}) {
     if (head) {
       file.tensors.insert("output.weight");
-      source.tensors.emplace_back("output.weight");
+      gguf.rows["output.weight"] = 30'000;
     }
     const auto model = Carried(source);
     REQUIRE_MESSAGE(model.has_value(), model.error().message);
@@ -69,17 +71,38 @@ TEST_CASE("a carried GGUF file is the same model, and long word lists are only c
   CHECK(ModelSourceJson(source).size() < 2000);
 }
 
+TEST_CASE("a vocabulary that was passed over keeps its size") {
+  FakeGguf file("llama");
+  Metadata passed("m.gguf");
+  for (const auto& [key, value] : file.metadata.values()) {
+    if (key != "tokenizer.ggml.tokens") passed.Set(key, value);
+  }
+  passed.SetSkippedArray("tokenizer.ggml.tokens", 777);
+  ModelSource source{.name = "m.gguf", .description = {.where = "m.gguf"}};
+  source.description.gguf.emplace(passed);
+  CHECK(Carried(source)->spec.vocabulary == 777);
+  source.description.gguf->complete = false;
+  CHECK_FALSE(ModelSourceFromJson(ModelSourceJson(source))->description.gguf->complete);
+}
+
+TEST_CASE("a model known by name is carried as that name") {
+  const ModelSource source{.name = "m",
+                           .description = {.where = "layers=3,kv_heads=2,head_dim=64"}};
+  CHECK(Carried(source)->spec.layers.size() == 3);
+}
+
 TEST_CASE("what is no description is an error and never a crash") {
   for (const char* text :
-       {"", "[]", "{\"name\": 1}", "{\"tensors\": [1]}", "{\"weights\": {}}", "{\"gguf\": 3}",
-        "{\"weights\": {\"parameters\": 1, \"bytes\": \"x\"}}", "{\"notes\": {}}"}) {
+       {"", "[]", "{\"name\": 1}", "{\"config\": 1}", "{\"gguf\": {}}",
+        "{\"gguf\": {\"metadata\": {}, \"rows\": {\"a\": \"b\"}}}", "{\"weights\": {}}",
+        "{\"gguf\": 3}", "{\"weights\": {\"parameters\": 1, \"bytes\": \"x\"}}",
+        "{\"notes\": {}}"}) {
     CAPTURE(text);
     const auto source = ModelSourceFromJson(text);
     REQUIRE_FALSE(source.has_value());
     CHECK(source.error().message.starts_with("the model's description: "));
   }
-  const auto empty = SizedModelOf(*ModelSourceFromJson(R"({"gguf": {"a": {"words": -1}}})"));
-  CHECK_FALSE(empty.has_value());
+  CHECK_FALSE(SizedModelOf(*ModelSourceFromJson("{}")).has_value());
 }
 
 }  // namespace

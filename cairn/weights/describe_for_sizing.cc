@@ -8,7 +8,6 @@
 
 #include "cairn/base/env.h"
 #include "cairn/base/file_reader.h"
-#include "cairn/spec/families.h"
 #include "cairn/spec/hf_config.h"
 #include "cairn/weights/describe_gguf.h"
 #include "cairn/weights/gguf.h"
@@ -24,9 +23,10 @@ constexpr size_t kMaxFolderEntries = 10'000;
 constexpr size_t kMaxIndexBytes = size_t{64} << 20;
 
 Result<DescribedWeights> DescribeConfig(const std::string& path) {
-  CAIRN_ASSIGN(const std::string json, ReadFile(path, HfConfig::kMaxBytes));
+  CAIRN_ASSIGN(std::string json, ReadFile(path, HfConfig::kMaxBytes));
   DescribedWeights described;
-  CAIRN_ASSIGN(described.model, ModelSpecFromConfig(json, path));
+  described.description = {.where = path, .config = std::move(json)};
+  CAIRN_ASSIGN(described.model, ModelSpecOf(described.description));
   return described;
 }
 

@@ -13,6 +13,7 @@
 
 #include "cairn/base/ids.h"
 #include "cairn/base/status.h"
+#include "cairn/spec/model_description.h"
 #include "cairn/spec/model_spec.h"
 
 namespace cairn {
@@ -33,6 +34,7 @@ struct StoredWeights {
 
 struct DescribedWeights {
   ModelSpec model;
+  ModelDescription description;          // what `model` was read from
   std::optional<StoredWeights> weights;  // nothing where they aren't all there to count
   std::vector<std::string> notes;        // what isn't as one may think, a sentence each
 };

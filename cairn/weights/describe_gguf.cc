@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <utility>
 #include <vector>
 
 #include "cairn/base/env.h"
-#include "cairn/spec/families.h"
+#include "cairn/spec/model_description.h"
 #include "cairn/spec/quoted.h"
 #include "cairn/weights/ggml_type.h"
 #include "cairn/weights/gguf_header.h"
@@ -52,6 +51,15 @@ Status AddOtherParts(const std::string& path, int64_t count, Parts& parts) {
     parts.headers.push_back(std::move(header));
   }
   return {};
+}
+
+// Adapters, projectors and matrices of importance are GGUF files too.
+Status CheckModel(const Metadata& metadata) {
+  CAIRN_ASSIGN(const std::string_view type, metadata.StringOr("general.type", "model"));
+  if (type == "model") return {};
+  return Fail(ErrorCode::kUnsupported,
+              "{}: key general.type is {}; the file of the model it belongs to would be right",
+              metadata.where(), Quoted(type));
 }
 
 Result<Parts> ReadParts(std::string path) {
@@ -188,28 +196,23 @@ std::string PathOfGgufPart(const GgufPartName& name, int64_t number) {
 
 Result<DescribedWeights> DescribeGgufForSizing(const std::string& path) {
   CAIRN_ASSIGN(const Parts parts, ReadParts(path));
-  std::map<std::string_view, int64_t> rows;
+  CAIRN_TRY(CheckModel(parts.metadata()));
+  GgufDescription file = {.metadata = parts.metadata(), .rows = {}, .complete = parts.complete};
   for (const GgufHeader& header : parts.headers) {
     for (const GgufHeaderTensor& tensor : header.tensors) {
-      rows.emplace(tensor.line.name, tensor.line.shape.front());
+      file.rows.emplace(tensor.line.name, tensor.line.shape.front());
     }
   }
-  GgufTensors tensors;
-  tensors.has = [&](std::string_view name) { return rows.contains(name); };
-  tensors.rows = [&](std::string_view name) -> std::optional<int64_t> {
-    const auto found = rows.find(name);
-    if (found == rows.end()) return std::nullopt;
-    return found->second;
-  };
-  tensors.complete = parts.complete;
+  const bool has_tensors = !file.rows.empty();
   DescribedWeights described;
-  CAIRN_ASSIGN(described.model, ModelSpecFromGguf(parts.metadata(), tensors));
+  described.description = {.where = parts.metadata().where(), .gguf = std::move(file)};
+  CAIRN_ASSIGN(described.model, ModelSpecOf(described.description));
   CAIRN_ASSIGN(StoredWeights there, CountWeights(parts));
   NoteWhatIsMissing(parts, there, described.notes);
   CAIRN_ASSIGN(const std::string_view architecture,
                parts.metadata().String("general.architecture"));
   NoteOtherEngines(parts.metadata(), architecture, described.notes);
-  if (!parts.complete || rows.empty()) return described;
+  if (!parts.complete || !has_tensors) return described;
   NoteUnmeasured(there, described.notes);
   described.weights = std::move(there);
   return described;
