@@ -146,8 +146,9 @@ def fuzz_target(target, seconds):
     shutil.rmtree(found.parent, ignore_errors=True)
     found.mkdir(parents=True)
     results = [fuzz_run(target, ["-runs=0", kept])]
+    words = [f"-dict={kept}.dict"] if (ROOT / f"{kept}.dict").exists() else []
     if seconds:
-        results.append(fuzz_run(target, [f"-max_total_time={seconds}", str(found), kept]))
+        results.append(fuzz_run(target, [f"-max_total_time={seconds}", *words, str(found), kept]))
     return sum(results), len(results) - sum(results)
 
 

@@ -61,8 +61,12 @@ Result<Dimensions> FrameOfLayers(const HfConfig& config, int64_t layers) {
   CAIRN_ASSIGN(const auto hidden, FirstInt(config, kHiddenKeys, {1, kMaxHidden}));
   frame.hidden = hidden.value_or(0);
   for (const std::string_view key : kIntermediateKeys) {
+    if (!config.Has(key)) continue;
     // A list says it layer by layer, which only its family can read.
-    if (!config.Has(key) || config.ListSize(key)) continue;
+    if (const std::optional<size_t> size = config.ListSize(key)) {
+      if (*size == static_cast<size_t>(layers)) continue;
+      return config.Wrong(key, fmt::format("an integer, or a list of {}", layers));
+    }
     CAIRN_ASSIGN(frame.intermediate, config.Int(key, {0, kMaxIntermediate}));
     break;
   }

@@ -78,6 +78,11 @@ Status LongCatNetworks(const HfConfig& config, FeedForwardSpec& first, FeedForwa
   if (width == 0) missing = "expert_ffn_hidden_size";
   if (experts == 0) missing = "n_routed_experts";
   if (!missing.empty()) return {};
+  constexpr int64_t kMaxExpertRows = int64_t{1} << 29;
+  if (experts * width > kMaxExpertRows) {
+    return config.Wrong("expert_ffn_hidden_size",
+                        fmt::format("at most {} rows in all experts", kMaxExpertRows));
+  }
   MixtureSpec mixture;
   mixture.experts = experts;
   mixture.experts_per_token = used;

@@ -74,6 +74,10 @@ Status ReadProjections(const HfConfig& config, CompressedAttentionSpec& attentio
   if (attention.query_rank == 0) missing = "q_lora_rank";
   if (attention.output_groups == 0) missing = "o_groups";
   if (attention.output_rank == 0) missing = "o_lora_rank";
+  if (attention.output_groups * attention.output_rank > kMaxProjection) {
+    return config.Wrong("o_lora_rank",
+                        fmt::format("at most {} channels in all groups", kMaxProjection));
+  }
   if (attention.output_groups > 0 && attention.heads % attention.output_groups != 0) {
     return config.Wrong("o_groups",
                         fmt::format("a divisor of num_attention_heads ({})", attention.heads));

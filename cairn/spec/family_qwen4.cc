@@ -10,7 +10,8 @@
 namespace cairn {
 namespace {
 
-constexpr int64_t kMaxNgram = 64;
+constexpr int64_t kMaxNgram = 16;
+constexpr int64_t kMaxTables = 64;  // of one n-gram size
 
 // Keys are pooled and turned only when they are read, so the first layer that has some keeps the
 // positions of all tokens as well.
@@ -31,9 +32,9 @@ Result<SparseIndexSpec> IndexFromConfig(const HfConfig& config) {
 Result<int64_t> PositionAxes(const HfConfig& config) {
   CAIRN_ASSIGN(const auto rope, config.Child("rope_parameters"));
   if (!rope || !rope->Has("mrope_section")) return int64_t{1};
-  const auto axes = static_cast<int64_t>(rope->ListSize("mrope_section").value_or(0));
-  if (axes < 1 || axes > 8) return rope->Wrong("mrope_section", "a list of 1 to 8 integers");
-  return axes;
+  CAIRN_ASSIGN(const auto sections, rope->IntsUpTo("mrope_section", 8, {0, kMaxHeadWidth}));
+  if (sections.empty()) return rope->Wrong("mrope_section", "a list of 1 to 8 integers");
+  return static_cast<int64_t>(sections.size());
 }
 
 // Query and key of the index with a norm each.
@@ -80,7 +81,7 @@ Result<Ngrams> NgramsFromConfig(const HfConfig& config, int64_t hidden, int64_t 
   ngrams.spec.history = size - 1;
   ngrams.spec.channels = streams * hidden;
   ngrams.spec.conv_history = (kernel - 1) * size;  // gaps as wide as the longest n-gram
-  CAIRN_ASSIGN(const int64_t heads, config.IntOr("heads_per_ngram", {1, 1024}, 1));
+  CAIRN_ASSIGN(const int64_t heads, config.IntOr("heads_per_ngram", {1, kMaxTables}, 1));
   CAIRN_ASSIGN(const int64_t base, config.Int("ngram_vocab_size_base", {2, kMaxVocabulary}));
   CAIRN_ASSIGN(const int64_t multiple,
                config.IntOr("make_ngram_vocab_size_divisible_by", {1, 1 << 20}, 1));

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "cairn/base/check.h"
@@ -27,6 +28,11 @@ void CheckModel(const cairn::ModelSpec& model) {
   CAIRN_CHECK(model.norm_epsilon > 0);
   if (model.uncounted.empty()) CAIRN_CHECK(model.hidden > 0 && model.vocabulary > 0);
   if (model.sizing_only.empty()) CAIRN_CHECK(model.context_length > cairn::TokenCount(0));
+  CAIRN_CHECK(model.draft_layers.size() <= 64 * 64);
+  CAIRN_CHECK(model.notes.size() < 64);
+  for (const std::string& note : model.notes) {
+    CAIRN_CHECK(note.ends_with('.') && note.find('\n') == std::string::npos && note.size() < 1000);
+  }
   for (const cairn::LayerSpec& layer : model.layers) {
     CAIRN_CHECK(!cairn::KindOf(layer.mixer).empty());
     const auto* attention = std::get_if<cairn::AttentionSpec>(&layer.mixer);
@@ -50,6 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!layout) return 0;  // too large to be laid out
   const cairn::TokenCount tokens = model->context_length;
   CAIRN_CHECK(layout->SeenRowBytes(tokens) >= cairn::Bytes(0));
+  CAIRN_CHECK(layout->OpenWindowBytes(tokens) >= cairn::Bytes(0));
   CAIRN_CHECK(layout->AllocatedBytes(tokens) >= layout->ContentBytes(tokens));
   return 0;
 }

@@ -292,4 +292,42 @@ TEST_CASE("an alias must be alone and read an earlier layer that stores somethin
   CHECK(Contains(ErrorOf({{own, mixed}}), "only component"));
 }
 
+TEST_CASE("a chunk and the one before: rows go a whole chunk at a time, one chunk late") {
+  StateSpec spec;
+  Rows rows;
+  rows.name = "open_window";
+  rows.heads = 2;
+  rows.width = 8;
+  rows.lifetime = Lifetime::ChunkAndTheOneBefore(TokenCount(4));
+  rows.open_window = true;
+  spec.layers.push_back({{rows}});
+  const auto layout = StateLayout::Make(std::move(spec));
+  REQUIRE(layout.has_value());
+  const ClassIndex only(0);
+  const int64_t kept[] = {0, 1, 2, 3, 4, 5, 6, 7, 4, 5, 6, 7, 4};
+  for (int64_t tokens = 0; tokens <= 12; ++tokens) {
+    CHECK_EQ(layout->RowsNeeded(only, TokenCount(tokens)), kept[tokens]);
+    CHECK_EQ(layout->RowsSeen(only, TokenCount(tokens)), std::min<int64_t>(tokens, 8));
+  }
+}
+
+TEST_CASE("open windows are content and are allocated, but aren't what a query reads") {
+  StateSpec spec;
+  Rows keys;
+  keys.name = "keys";
+  keys.width = 8;
+  keys.lifetime = Lifetime::Chunk(TokenCount(4));
+  Rows open = keys;
+  open.name = "open_window";
+  open.open_window = true;
+  spec.layers.push_back({{keys, open}});
+  const auto layout = StateLayout::Make(std::move(spec));
+  REQUIRE(layout.has_value());
+  CHECK_EQ(layout->classes().size(), 2);
+  CHECK_EQ(layout->ContentBytes(TokenCount(3)), Bytes(2 * 3 * 16));
+  CHECK_EQ(layout->SeenRowBytes(TokenCount(3)), Bytes(3 * 16));
+  CHECK_EQ(layout->OpenWindowBytes(TokenCount(9)), Bytes(4 * 16));
+  CHECK_EQ(layout->AllocatedBytes(TokenCount(3)), Bytes(2 * 16 * 16));
+}
+
 }  // namespace cairn
