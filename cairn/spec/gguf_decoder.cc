@@ -33,6 +33,7 @@ class DecoderReader {
       model.layers.push_back(std::move(layer));
     }
     CAIRN_TRY(ShareLastLayers(model));
+    AddDraftLayers(model);
     // Each pass through the same weights keeps rows of its own.
     CAIRN_ASSIGN(const int64_t passes,
                  keys_.IntOr("num_loops", {1, kMaxLayers / frame_.blocks.layers}, 1));
@@ -169,6 +170,19 @@ class DecoderReader {
                                                   /*projects_keys=*/true};
     }
     return {};
+  }
+
+  // Like the last layer that attends: the keys say only how many there are.
+  void AddDraftLayers(ModelSpec& model) const {
+    const auto attends = [](const LayerSpec& layer) {
+      return std::holds_alternative<AttentionSpec>(layer.mixer) ||
+             std::holds_alternative<LatentAttentionSpec>(layer.mixer);
+    };
+    const auto last = std::find_if(model.layers.rbegin(), model.layers.rend(), attends);
+    const int64_t drafts = frame_.blocks.all - frame_.blocks.layers;
+    if (last != model.layers.rend()) {
+      model.draft_layers.assign(static_cast<size_t>(drafts), *last);
+    }
   }
 
   GgufKeys keys_;

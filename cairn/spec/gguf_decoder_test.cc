@@ -89,7 +89,7 @@ TEST_CASE("latent rows, with index keys where the types, the tensors or the fami
   file.Set("attention.key_length_mla", 24);
   file.Set("attention.value_length_mla", 16);
   CHECK_EQ(KindsOf(file.Model()), "mla mla mla mla");
-  const auto& latent = std::get<LatentAttentionSpec>(file.Model().layers[0].mixer);
+  const auto latent = std::get<LatentAttentionSpec>(file.Model().layers[0].mixer);
   CHECK_EQ(latent.latent_width, 32);
   CHECK_EQ(latent.key_width, 16);
   file.Set("attention.indexer.key_length", 4);
@@ -153,6 +153,21 @@ TEST_CASE("each pass of a looped model keeps its own rows") {
   CHECK_EQ(file.Model().layers.size(), 12);
   file.Set("num_loops", 129);
   CHECK_NE(file.Message().find("nanbeige.num_loops is 129, expected"), std::string::npos);
+}
+
+TEST_CASE("blocks that predict further tokens are draft layers like the last that attends") {
+  FakeGguf file("qwen3next");
+  file.Set("block_count", 6);
+  file.Set("nextn_predict_layers", 2);
+  file.Set("ssm.inner_size", 128);
+  file.Set("ssm.state_size", 8);
+  file.Set("ssm.conv_kernel", 4);
+  file.Set("ssm.time_step_rank", 4);
+  file.Set("ssm.group_count", 2);
+  const ModelSpec model = file.Model();
+  CHECK_EQ(KindsOf(model), "gated_delta gated_delta gated_delta full");
+  REQUIRE_EQ(model.draft_layers.size(), 2);
+  CHECK_EQ(KindOf(model.draft_layers[1].mixer), "full");
 }
 
 }  // namespace cairn

@@ -165,6 +165,26 @@ TEST_CASE("older latent files come with a note on what another engine keeps") {
   CHECK(Notes(described, "llama.cpp keeps the whole keys and values"));
 }
 
+TEST_CASE("an adapter is no model, and a file cut in its vocabulary is one with a note") {
+  const TempFolder folder;
+  GgufBuilder adapter = Described("qwen2");
+  adapter.Pair("general.type", GgufBuilder::kString, RawText("adapter"));
+  const auto refused = DescribeGgufForSizing(Written(folder, "a.gguf", adapter.Build()));
+  REQUIRE_FALSE(refused.has_value());
+  CHECK_NE(refused.error().message.find("key general.type is \"adapter\""), std::string::npos);
+
+  GgufBuilder file = Described("qwen2");
+  file.Array("tokenizer.ggml.tokens", GgufBuilder::kString, 2, RawText("first") + RawText("end"));
+  const std::string bytes = file.Build();
+  const DescribedWeights cut =
+      Describe(Written(folder, "m.gguf", bytes.substr(0, bytes.size() - 5)));
+  CHECK_EQ(cut.model.layers.size(), 2);
+  CHECK_EQ(cut.model.vocabulary, 2);
+  CHECK_FALSE(cut.weights.has_value());
+  CHECK(
+      Notes(cut, "ends inside its vocabulary, in key \"tokenizer.ggml.tokens\" behind 8 of its 9"));
+}
+
 TEST_CASE("the name of a part has its number and their count") {
   const auto name = ParseGgufPartName("a/b-00002-of-00012.gguf");
   REQUIRE(name.has_value());

@@ -120,7 +120,7 @@ TEST_CASE("Qwen3-30B-A3B has 30,532,122,624 parameters, most of them in experts"
     file.Block(layer, "ffn_down_exps", {768, 2048, 128});
   }
   CheckCount(file, 30'532'122'624);
-  const auto& mixture = std::get<MixtureSpec>(file.Describe().model.layers[47].feed_forward);
+  const auto mixture = std::get<MixtureSpec>(file.Describe().model.layers[47].feed_forward);
   CHECK_EQ(mixture.experts_per_token, 8);
 }
 
