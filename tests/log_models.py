@@ -30,7 +30,7 @@ def kv_type(record):
 
 def heads_of(elements):
     """(heads, width) of keys, which with as many values make `elements` in a token's row."""
-    for width in (256, 128, 64, 96, 80, 32, 16, 8):
+    for width in (256, 128, 64, 96, 80, 32, 16, 8, 4, 2):
         if elements % (2 * width) == 0 and elements > 0:
             return int(elements) // (2 * width), width
     raise ValueError(f"rows of {elements} elements")
@@ -63,7 +63,7 @@ def windowed(full, sliding, window, full_elements, sliding_elements, tp):
 def delta_state(total, columns):
     """Gated DeltaNet with heads of 128 channels: float states, then 16-bit ones."""
     for size in (4, 2):
-        for keys in (16, 32, 8, 64, 4, 2, 128):
+        for keys in (16, 32, 8, 64, 4, 2, 128, 12, 20, 24, 40, 48):
             rest = total - columns * 2 * keys * 128 * 2
             per_head = 128 * 128 * size + columns * 128 * 2
             if rest > 0 and rest % per_head == 0 and rest // per_head % keys == 0:
@@ -73,12 +73,12 @@ def delta_state(total, columns):
 
 
 def mamba_state(total, columns):
-    """Mamba 2 with heads of 64 channels."""
+    """Mamba 2 with heads of 8 channels, which are as good as any."""
     for size in (4, 2):
         for state in (128, 64, 256, 16):
             for groups in (8, 1, 2, 4, 16):
                 rest = total - columns * 2 * groups * state * 2
-                per_head = 64 * (state * size + columns * 2)
+                per_head = 8 * (state * size + columns * 2)
                 if rest > 0 and rest % per_head == 0:
                     found = {"mamba_n_heads": rest // per_head, "mamba_d_state": state, "mamba_n_groups": groups}
                     return found | ({"mamba_ssm_dtype": "float32"} if size == 4 else {})
@@ -117,7 +117,7 @@ def hybrid(full, states, row_elements, state_bytes, drafted, tp, mamba_first):
                                      "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4,
                                      "layer_types": types_of(full, states, "linear_attention")}  # fmt: skip
         if kind == "mamba" and (state := mamba_state(total, columns)):
-            return config | state | {"model_type": "granitemoehybrid", "mamba_d_head": 64, "mamba_d_conv": 4,
+            return config | state | {"model_type": "granitemoehybrid", "mamba_d_head": 8, "mamba_d_conv": 4,
                                      "layer_types": types_of(full, states, "mamba")}  # fmt: skip
     raise ValueError(f"no known state of {state_bytes} bytes on a rank")
 

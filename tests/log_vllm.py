@@ -89,6 +89,24 @@ def bucket_start(record, spelling, size):
     return log_models.windowed(full["n"] - mtp, sliding["n"], sliding["window"], *rows, tp), settings
 
 
+def rows_start(arch, record, settings):
+    """A config of layers that keep rows only; None where they are told in no known way."""
+    if arch.get("kv_dims_per_head") == 576 or "MLA" in str(record.get("kv_dtype")):
+        return log_models.latent(arch["layers"])
+    try:
+        if arch.get("layers") and "kv_heads_per_rank" in arch:
+            layers = arch["layers"]
+            if settings.get("pp") and not settings.get("stage_layers"):
+                layers *= settings["pp"]  # a stage's are told
+            return log_models.dense(layers, arch["kv_heads_per_rank"] * arch["kv_dims_per_head"], settings.get("tp", 1))
+    except ValueError:
+        pass  # no heads make such rows: the formula may tell more
+    try:
+        return log_models.from_terms(arch["formula"]) if "formula" in arch else None
+    except ValueError:
+        return None
+
+
 def vllm_start(record):
     """(config, settings) of a record of vLLM."""
     arch, given = record["arch"], record["given"]
@@ -118,21 +136,11 @@ def vllm_start(record):
         return log_models.compressed(arch["layers"], arch["pages"]), settings
     if record.get("block_size"):
         settings["block_size"] = record["block_size"]
-    if arch.get("kv_dims_per_head") == 576 or "MLA" in str(record.get("kv_dtype")):
-        return log_models.latent(arch["layers"]), settings
-    if arch.get("layers") and "kv_heads_per_rank" in arch:
-        layers = arch["layers"]
-        if settings.get("pp") and not settings.get("stage_layers"):
-            layers *= settings["pp"]  # a stage's are told
-        return log_models.dense(layers, arch["kv_heads_per_rank"] * arch["kv_dims_per_head"], tp), settings
-    try:
-        if "formula" in arch:
-            return log_models.from_terms(arch["formula"]), settings
-    except ValueError:
-        pass
+    if config := rows_start(arch, record, settings):
+        return config, settings
     if arch.get("bpt", 1) == 1 and "bpt" in arch:
         return log_models.dense(1, 256), settings
-    if (total := arch.get("bpt") or record["check"].get("bytes_per_token_arch")) and total % 32 == 0:
+    if (total := arch.get("bpt") or record["check"].get("bytes_per_token_arch")) and total % 8 == 0:
         return log_models.of_bytes(total), settings | {"kv_dtype": "auto"}
     raise Unanswerable("the record tells no shape of the model")
 
