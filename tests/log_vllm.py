@@ -94,17 +94,16 @@ def rows_start(arch, record, settings):
     if arch.get("kv_dims_per_head") == 576 or "MLA" in str(record.get("kv_dtype")):
         return log_models.latent(arch["layers"])
     try:
-        if arch.get("layers") and "kv_heads_per_rank" in arch:
-            layers = arch["layers"]
-            if settings.get("pp") and not settings.get("stage_layers"):
-                layers *= settings["pp"]  # a stage's are told
-            return log_models.dense(layers, arch["kv_heads_per_rank"] * arch["kv_dims_per_head"], settings.get("tp", 1))
+        if "formula" in arch:
+            return log_models.from_terms(arch["formula"])
     except ValueError:
-        pass  # no heads make such rows: the formula may tell more
-    try:
-        return log_models.from_terms(arch["formula"]) if "formula" in arch else None
-    except ValueError:
+        pass  # not latent rows
+    if not arch.get("layers") or "kv_heads_per_rank" not in arch:
         return None
+    layers = arch["layers"]
+    if settings.get("pp") and not settings.get("stage_layers"):
+        layers *= settings["pp"]  # a stage's are told
+    return log_models.dense(layers, arch["kv_heads_per_rank"] * arch["kv_dims_per_head"], settings.get("tp", 1))
 
 
 def vllm_start(record):
