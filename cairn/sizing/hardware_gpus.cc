@@ -31,7 +31,7 @@ constexpr auto kGpus = std::to_array<Gpu>({
      "NVIDIA H100 Tensor Core GPU data sheet (figures with sparsity, halved)"},
     {"H200 SXM", "h200 h200-141gb h200-sxm5", "NVIDIA", 141, 143771, 4800, 989, 1979, 0, "nvlink4",
      "pcie5", "NVIDIA H200 Tensor Core GPU data sheet (figures with sparsity, halved)"},
-    {"H200 NVL", "h200-nvl-141gb", "NVIDIA", 141, 143771, 4800, 835.5, 1670.5, 0, "nvl-bridge",
+    {"H200 NVL", "h200-nvl-141gb", "NVIDIA", 141, 143771, 4800, 835.5, 1670.5, 0, "nvlink4",
      "pcie5", "NVIDIA H200 Tensor Core GPU data sheet (figures with sparsity, halved)"},
     {"H800 SXM", "h800 h800-80gb", "NVIDIA", 80, 81559, 3350, 989, 1979, 0, "a800-nvlink", "pcie5",
      "NVIDIA H800 Tensor Core GPU data sheet (figures with sparsity, halved)"},

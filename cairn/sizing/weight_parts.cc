@@ -94,11 +94,15 @@ struct DivideNetwork {
   FeedForwardSpec operator()(NoFeedForward none) const { return none; }
 };
 
-WeightParts RankLayer(const LayerSpec& divided, const Parallelism& parallel, int64_t hidden) {
+WeightParts RankLayer(const LayerSpec& whole, const LayerSpec& divided, const Parallelism& parallel,
+                      int64_t hidden) {
   LayerSpec layer = divided;
   std::visit(DivideUnnamed{parallel.tp, hidden}, layer.mixer);
   layer.feed_forward = std::visit(DivideNetwork{parallel}, layer.feed_forward);
   WeightParts parts = PartsOf(layer, hidden);
+  // Blocks on a diagonal aren't made smaller by having fewer channels: never less than a share.
+  const int64_t share = CeilDiv(MixerParameters(whole.mixer, hidden).value(), parallel.tp);
+  parts[WeightPart::kMixer] = std::max(parts[WeightPart::kMixer], share);
   const auto* mixture = std::get_if<MixtureSpec>(&layer.feed_forward);
   if (mixture != nullptr && mixture->experts > 0) {
     const int64_t held = CeilDiv(mixture->experts, parallel.ep);
@@ -193,7 +197,8 @@ Result<std::vector<RankWeights>> WeightsOfRanks(const ModelSpec& model,
     rank.tree.outside = OutsideOf(model, parallel, stage.stage);
     for (int i = stage.first_layer.value(); i < stage.end_layer.value(); ++i) {
       const LayerSpec& layer = whole.front().spec.layers[static_cast<size_t>(i)];
-      rank.tree.layers.push_back(RankLayer(layer, parallel, model.hidden));
+      rank.tree.layers.push_back(
+          RankLayer(model.layers[static_cast<size_t>(i)], layer, parallel, model.hidden));
     }
   }
   return ranks;
