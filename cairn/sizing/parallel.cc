@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -21,7 +22,9 @@ struct DividedMixer {
 
   AttentionSpec operator()(AttentionSpec attention) const {
     attention.heads = Heads(attention.heads);
+    attention.delayed_values /= std::max<int64_t>(1, attention.kv_heads);
     attention.kv_heads = Heads(attention.kv_heads);
+    attention.delayed_values *= attention.kv_heads;
     return attention;  // a sparse index has one key for all heads: repeated
   }
   SharedAttentionSpec operator()(SharedAttentionSpec shared) const {
@@ -129,6 +132,26 @@ Result<std::vector<int>> StagesOf(const ModelSpec& model, const Parallelism& par
               fmt::join(stages, ","), parallel.pp, layers);
 }
 
+// The layer whose rows a mixer reads instead of keeping its own.
+std::optional<LayerIndex> SourceOf(const MixerSpec& mixer) {
+  if (const auto* shared = std::get_if<SharedAttentionSpec>(&mixer)) return shared->source;
+  if (const auto* latent = std::get_if<LatentAttentionSpec>(&mixer)) return latent->source;
+  return std::nullopt;
+}
+
+void ReadFrom(LayerIndex source, MixerSpec& mixer) {
+  if (auto* shared = std::get_if<SharedAttentionSpec>(&mixer)) shared->source = source;
+  if (auto* latent = std::get_if<LatentAttentionSpec>(&mixer)) latent->source = source;
+}
+
+void KeepOwnRows(MixerSpec& mixer) {
+  if (auto* latent = std::get_if<LatentAttentionSpec>(&mixer)) latent->source.reset();
+  if (const auto* shared = std::get_if<SharedAttentionSpec>(&mixer)) {
+    const AttentionSpec own = shared->attention;
+    mixer = own;
+  }
+}
+
 // Layers of the stage, divided. A reader whose source lies on an earlier stage keeps a copy of the
 // rows itself, and later readers of the same source on this stage read that.
 std::vector<LayerSpec> StageLayers(const ModelSpec& model, int tp, int first, int end) {
@@ -136,15 +159,14 @@ std::vector<LayerSpec> StageLayers(const ModelSpec& model, int tp, int first, in
   std::map<LayerIndex, LayerIndex> copies;  // source in the model: its copy on this stage
   for (int i = first; i < end; ++i) {
     LayerSpec layer = model.layers[static_cast<size_t>(i)];
-    if (auto* shared = std::get_if<SharedAttentionSpec>(&layer.mixer)) {
-      const LayerIndex source = shared->source;
-      if (source.value() >= first) {
-        shared->source = LayerIndex(source.value() - first);
-      } else if (const auto copy = copies.find(source); copy != copies.end()) {
-        shared->source = copy->second;
+    if (const std::optional<LayerIndex> source = SourceOf(layer.mixer)) {
+      if (source->value() >= first) {
+        ReadFrom(LayerIndex(source->value() - first), layer.mixer);
+      } else if (const auto copy = copies.find(*source); copy != copies.end()) {
+        ReadFrom(copy->second, layer.mixer);
       } else {
-        copies[source] = LayerIndex(i - first);
-        layer.mixer = model.layers[static_cast<size_t>(source.value())].mixer;
+        copies[*source] = LayerIndex(i - first);
+        KeepOwnRows(layer.mixer);
       }
     }
     layer.mixer = std::visit(
@@ -269,12 +291,11 @@ std::vector<std::string> ParallelWarnings(const ModelSpec& model, const Parallel
   for (size_t stage = 0; stage < stages->size(); ++stage) {
     const int end = first + (*stages)[stage];
     for (int i = first; i < end; ++i) {
-      const auto* shared =
-          std::get_if<SharedAttentionSpec>(&model.layers[static_cast<size_t>(i)].mixer);
-      if (shared == nullptr || shared->source.value() >= first) continue;
+      const auto source = SourceOf(model.layers[static_cast<size_t>(i)].mixer);
+      if (!source || source->value() >= first) continue;
       AddOnce(warnings, fmt::format("stage {} has layers that read the rows of layer {} on an "
                                     "earlier stage: it keeps a copy of them",
-                                    stage, shared->source.value()));
+                                    stage, source->value()));
     }
     first = end;
   }

@@ -138,4 +138,17 @@ TEST_CASE("impossible divisions are refused with the flag's name") {
   refused({.pp = 2, .stage_layers = {0, 5}}, "--pp-layers");
 }
 
+TEST_CASE(
+    "a stage keeps latent rows of an earlier stage's layer once, and index keys stay with theirs") {
+  const ModelSpec model = ModelFromJson(SmallConfig("mistral_large4_text", R"("kv_lora_rank": 32,
+      "qk_rope_head_dim": 8, "qk_nope_head_dim": 16, "v_head_dim": 16, "index_head_dim": 8,
+      "index_n_heads": 4, "kv_source_layers": [0, 1, 1, 1], "index_topk_pattern": "FFSF")"));
+  const auto ranks = RankModels(model, Parallelism{.pp = 2});
+  REQUIRE_MESSAGE(ranks.has_value(), ranks.error().message);
+  REQUIRE_EQ(ranks->size(), 2);
+  const auto bytes = [&](size_t stage) { return BytesPerToken((*ranks)[stage].spec); };
+  CHECK_EQ(bytes(0), 2 * 2 * (40 + 8));
+  CHECK_EQ(bytes(1), 2 * (40 + 8));
+}
+
 }  // namespace cairn
