@@ -2,6 +2,7 @@
 // of the copy in llama-cpp-python 0.3.36; lines checked against logs of b8247 and later). The whole
 // cache is allocated at load: cells x layers x width, recurrent rows in F32.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "cairn/sizing/profile_frameworks.h"
@@ -48,6 +49,9 @@ struct Buffers {
   Buffer full;
   Buffer sliding;
   Buffer index;
+  std::map<int64_t, Buffer> compressed;  // by tokens of an entry
+  int64_t index_ratio = 1;               // tokens of an index key
+  int64_t compressor_elements = 0;       // of a sequence's open entries in all layers
   int64_t recurrent_layers = 0;
   int64_t r_elements = 0;  // of a sequence's row in all layers
   int64_t s_elements = 0;
@@ -64,6 +68,29 @@ Status Add(const LayerCache& cache, const Types& types, Buffer& buffer) {
   CAIRN_ASSIGN(const int64_t value_bytes,
                WidthBytes(types.values, cache.heads * cache.value_width));
   buffer.value_bytes += value_bytes;
+  return {};
+}
+
+// llama-kv-cache-dsv4.cpp: a window in each layer, entries and index keys by their ratio, and
+// floats of open entries: key and score of one entry, or of two that overlap where an index picks.
+Status AddCompressed(const LayerCache& cache, const Types& types, Buffers& buffers) {
+  CAIRN_ASSIGN(const int64_t row, WidthBytes(types.keys, cache.key_width));
+  buffers.window = std::max(buffers.window, cache.window);
+  buffers.sliding.key_bytes += row;
+  ++buffers.sliding.layers;
+  if (cache.ratio == 0) return {};
+  Buffer& entries = buffers.compressed[cache.ratio];
+  entries.key_bytes += row;
+  ++entries.layers;
+  const bool indexed = cache.value_width > 0;
+  const int64_t rows = indexed ? 2 * cache.ratio : cache.ratio;
+  buffers.compressor_elements +=
+      2 * rows * (indexed ? 2 * (cache.key_width + cache.value_width) : cache.key_width);
+  if (!indexed) return {};
+  CAIRN_ASSIGN(const int64_t index_row, WidthBytes(types.keys, cache.value_width));
+  buffers.index.key_bytes += index_row;
+  ++buffers.index.layers;
+  buffers.index_ratio = cache.ratio;
   return {};
 }
 
@@ -89,8 +116,8 @@ Result<Buffers> BuffersOf(const std::vector<LayerCache>& caches, const Types& ty
         buffers.s_elements = SaturatedSum(buffers.s_elements, cache.recurrent_elements);
         break;
       case Kind::kCompressed:
-        return Fail(ErrorCode::kUnsupported,
-                    "llama.cpp's buffers for compressed attention aren't known here");
+        CAIRN_TRY(AddCompressed(cache, types, buffers));
+        break;
     }
   }
   return buffers;
@@ -159,7 +186,21 @@ Result<Section> LlamaCppSection(const ModelSpec& model, const ProfileQuestion& q
   Table log = LogTable();
   AddBuffer("", "", buffers.full, cells, question, log, section);
   AddBuffer("swa_", "SWA ", buffers.sliding, window_cells, question, log, section);
-  AddBuffer("index_", "index ", buffers.index, cells, question, log, section);
+  AddBuffer("index_", "index ", buffers.index,
+            RoundUp(CeilDiv(cells, buffers.index_ratio), kPadding), question, log, section);
+  for (const auto& [ratio, buffer] : buffers.compressed) {
+    AddBuffer(fmt::format("ratio_{}_", ratio), fmt::format("1 in {} ", ratio), buffer,
+              RoundUp(CeilDiv(cells, ratio), kPadding), question, log, section);
+  }
+  if (buffers.compressor_elements > 0) {
+    const int64_t rows = question.sequences * question.state_copies;
+    AddField(section, "compressor_MiB", "open entries, MiB",
+             MibOf(Saturated(Saturated(buffers.compressor_elements, kFloatBytes), rows)));
+    section.notes.emplace_back(
+        "compressed attention keeps every buffer for each sequence: streams and seqs are equal; "
+        "read "
+        "in the source, not checked against a log");
+  }
   AddRecurrent(buffers, question, static_cast<int64_t>(model.layers.size()), log, section);
   section.tables.push_back(std::move(log));
   section.notes.emplace_back("recurrent rows are F32 whatever the type of keys and values");

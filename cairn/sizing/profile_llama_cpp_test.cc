@@ -54,7 +54,18 @@ TEST_CASE("windows have cells for their tokens, the sequences and a batch") {
 TEST_CASE("a type that doesn't fit the width is refused") {
   CHECK_FALSE(AskProfile(DenseModel(1, 1, 48), "llama.cpp", {"type_k=q8_0"}).has_value());
   CHECK_FALSE(AskProfile(DenseModel(1, 1, 64), "llama.cpp", {"type_v=fp8"}).has_value());
-  CHECK_FALSE(AskProfile(CompressedModel(), "llama.cpp", {}).has_value());
+}
+
+TEST_CASE("compressed attention has a buffer for the windows and one for each ratio") {
+  const Section section = MustAsk(CompressedModel(), "llama.cpp", {"cells=65536"});
+  CHECK_EQ(IntOf(section, "swa_cells"), 768);
+  CHECK_EQ(NumberOf(section, "swa_K_MiB"), 43.0 * 768 * 1024 / (1 << 20));
+  CHECK_EQ(IntOf(section, "ratio_4_cells"), 16384);
+  CHECK_EQ(NumberOf(section, "ratio_4_K_MiB"), 21.0 * 16384 * 1024 / (1 << 20));
+  CHECK_EQ(IntOf(section, "ratio_128_cells"), 512);
+  CHECK_EQ(IntOf(section, "index_cells"), 16384);
+  const double open = 21.0 * 2 * 8 * 2 * (512 + 128) + 20.0 * 2 * 128 * 512;
+  CHECK_EQ(NumberOf(section, "compressor_MiB"), open * 4 / (1 << 20));
 }
 
 }  // namespace cairn

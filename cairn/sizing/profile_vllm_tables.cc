@@ -1,5 +1,7 @@
 // The plan of vLLM's blocks as fields and tables, and what one may get wrong with it.
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "cairn/sizing/profile_frameworks.h"
@@ -50,6 +52,25 @@ void AddStages(const VllmStart& start, Section& section) {
   section.tables.push_back(std::move(table));
 }
 
+// The version whose source was read and that is nearest below, else the first.
+std::string_view NearestRead(const FrameworkVersion& version) {
+  struct Read {
+    int64_t minor;
+    std::string_view name;
+  };
+  constexpr auto kRead = std::to_array<Read>({{33, "0.33.0"},
+                                              {24, "0.24.0"},
+                                              {19, "0.19.1"},
+                                              {16, "0.16.0"},
+                                              {13, "0.13.0"},
+                                              {11, "0.11.0"},
+                                              {9, "0.9.2"}});
+  for (const Read& read : kRead) {
+    if (version.AtLeast(0, read.minor)) return read.name;
+  }
+  return kRead.back().name;
+}
+
 }  // namespace
 
 void AddTables(const VllmStart& start, Section& section) {
@@ -60,6 +81,10 @@ void AddTables(const VllmStart& start, Section& section) {
 void AddAdvice(const VllmStart& start, Section& section) {
   const auto tokens = start.question.max_model_len;
   section.notes.push_back(fmt::format("printed as {} does", NameOf(start.era)));
+  section.notes.push_back(
+      fmt::format("the nearest version whose source was read is {}; between those, and before 0.9, "
+                  "rules are known from logs",
+                  NearestRead(start.question.version)));
   if (start.plan.groups.size() > 1) {
     section.warnings.emplace_back(
         "the printed token count isn't a capacity: it is a quotient whose formula changed with the "
