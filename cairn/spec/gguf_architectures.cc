@@ -88,6 +88,8 @@ constexpr auto kArchitectures = std::to_array<GgufArchitecture>({
     Hybrid("mamba2", "mamba2", Recurrent::kMamba2, Layers::kAll),
     Hybrid("rwkv6", "rwkv6", Recurrent::kRwkv, Layers::kAll),
     Hybrid("rwkv7", "rwkv7", Recurrent::kRwkv, Layers::kAll),
+    Hybrid("rwkv6qwen2", "rwkv6", Recurrent::kRwkv, Layers::kAll),
+    Hybrid("arwkv7", "rwkv7", Recurrent::kRwkv, Layers::kAll),
     Hybrid("falcon-h1", "falcon_h1", Recurrent::kMamba2, Layers::kBesideAttention),
     Hybrid("jamba", "jamba", Recurrent::kMamba1),
     Hybrid("granitehybrid", "granitemoehybrid", Recurrent::kMamba2),
@@ -116,7 +118,7 @@ constexpr auto kDiffusion =
 constexpr auto kDrafters =
     std::to_array<std::string_view>({"eagle3", "dflash", "gemma4-assistant"});
 constexpr auto kNotYet = std::to_array<std::string_view>(
-    {"dots3note", "qwen4exp", "rwkv6qwen2", "arwkv7", "pockettts"});
+    {"dots3note", "qwen4exp", "pockettts"});
 // clang-format on
 
 constexpr std::array kRefusals = {

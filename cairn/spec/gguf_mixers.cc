@@ -78,10 +78,10 @@ Result<MixerSpec> Lightning(const GgufKeys& keys, const GgufFrame& frame, int64_
 }
 
 Result<MixerSpec> Rwkv(const GgufKeys& keys, const GgufFrame& frame) {
-  RwkvSpec rwkv = {.version = keys.architecture() == "rwkv6" ? 6 : 7};
+  const bool sixth = keys.architecture().starts_with("rwkv6");
+  RwkvSpec rwkv = {.version = sixth ? 6 : 7};
   CAIRN_ASSIGN(rwkv.width, keys.Int("wkv.head_size", kWidth));
-  CAIRN_ASSIGN(const int64_t shifts, keys.IntOr("token_shift_count", {2, 2}, 2));
-  static_cast<void>(shifts);
+  CAIRN_ASSIGN(rwkv.token_shifts, keys.IntOr("token_shift_count", {1, 2}, 2));
   if (frame.hidden % rwkv.width != 0) {
     return keys.Wrong("wkv.head_size", rwkv.width,
                       fmt::format("a divisor of embedding_length ({})", frame.hidden));

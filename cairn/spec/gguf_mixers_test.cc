@@ -53,6 +53,9 @@ TEST_CASE("KDA, lightning, RWKV and short convolutions have keys of their own") 
   const auto rwkv = std::get<RwkvSpec>(*Read(file, GgufRecurrent::kRwkv));
   CHECK_EQ(rwkv.version, 6);
   CHECK_EQ(rwkv.heads, 4);
+  CHECK_EQ(rwkv.token_shifts, 2);
+  file.Set("token_shift_count", 1);
+  CHECK_EQ(std::get<RwkvSpec>(*Read(file, GgufRecurrent::kRwkv)).token_shifts, 1);
   CHECK_EQ(std::get<ShortConvSpec>(*Read(file, GgufRecurrent::kShortConv)).kernel, 3);
 }
 

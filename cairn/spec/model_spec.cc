@@ -169,8 +169,8 @@ struct StateOf {
   LayerState operator()(const RwkvSpec& rwkv) const {
     const int64_t channels = rwkv.heads * rwkv.width;
     const int64_t wkv = rwkv.version == 4 ? 3 * channels : channels * rwkv.width;
-    return LayerState{
-        {FixedNamed("shift", 2 * channels, TailType(codecs)), FixedNamed("wkv", wkv, DType::kF32)}};
+    return LayerState{{FixedNamed("shift", rwkv.token_shifts * channels, TailType(codecs)),
+                       FixedNamed("wkv", wkv, DType::kF32)}};
   }
 
   LayerState operator()(const ShortConvSpec& conv) const {

@@ -139,10 +139,10 @@ struct AttentionBesideMambaSpec {
   bool shares_weights = false;  // attention's are of one block that the model counts once
 };
 
-// Version 4 keeps three vectors, later ones a matrix of width x width for each head; both keep two
-// token shifts.
+// Version 4 keeps three vectors, later ones a matrix of width x width for each head.
 struct RwkvSpec {
   int version = 7;
+  int64_t token_shifts = 2;  // one before each half of the layer, or before the mixer alone
   int64_t heads = 0;
   int64_t width = 0;       // of a head
   int64_t parameters = 0;  // all of the layer's, with its channel mix

@@ -54,6 +54,29 @@ def gguf(pairs, tensors, version=3, alignment=32):
     return head + bytes(-len(head) % alignment) + data
 
 
+# Architectures that between them have every kind of layer.
+HEADERS = ("gemma4", "glm-dsa", "qwen35", "nemotron_h", "kimi-linear", "deepseek4", "rwkv7", "lfm2", "minimax-01",
+           "falcon-h1", "openelm", "glm5-next", "jamba", "llama4", "gpt-oss")  # fmt: skip
+
+
+def described_pair(key, value):
+    kinds = ((bool, BOOL), (int, U32), (float, F32), (str, STRING))
+    one = value[0] if isinstance(value, list) else value
+    kind = next(kind for python, kind in kinds if isinstance(one, python))
+    return array(key, kind, value) if isinstance(value, list) else pair(key, kind, value)
+
+
+def header_seeds():
+    """The descriptions of tests/data/gguf_metadata.jsonl, one of each architecture."""
+    seeds = {}
+    for line in (HERE.parent / "data" / "gguf_metadata.jsonl").read_text().splitlines():
+        pairs = json.loads(line)["gguf"]
+        name = pairs["general.architecture"]
+        if name in HEADERS and f"header_{name}" not in seeds:
+            seeds[f"header_{name}"] = gguf([described_pair(*item) for item in pairs.items()], [])
+    return seeds
+
+
 def gguf_seeds():
     llama = [
         pair("general.architecture", STRING, "llama"),
@@ -72,7 +95,7 @@ def gguf_seeds():
         "types": gguf([], [(kind, (block,), kind) for kind, (_, block, _) in TYPES.items()]),
         "values": gguf(every + [pair("s", STRING, "x"), array("empty", STRING, [])], []),
         "aligned": gguf([pair("general.alignment", U32, 8)], [("t", (1, 2, 1, 2), "f16")], alignment=8),
-    }
+    } | header_seeds()
 
 
 def safetensors(header, data=b""):
