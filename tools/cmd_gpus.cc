@@ -65,7 +65,8 @@ std::string Rendered(const GpusArgs& args, std::vector<Section> sections) {
   if (args.markdown) return RenderMarkdown(sections, false);
   if (args.csv) return RenderCsv(sections);
   for (Section& section : sections) NumberSources(section);
-  return RenderText(sections, {.columns = OutputColumns(), .blocks = OutputIsTerminal()});
+  return RenderText(sections,
+                    {.columns = OutputColumns(), .blocks = OutputIsTerminal(), .explain = true});
 }
 
 }  // namespace
