@@ -148,6 +148,12 @@ Result<ModelSpec> SpecOf(const CatalogEntry& entry) {
   return model;
 }
 
+Result<std::string> ConfigJsonOfName(std::string_view name) {
+  if (name.find('=') != name.npos) return ConfigJsonOfShape(name);
+  CAIRN_ASSIGN(const CatalogEntry entry, FindInCatalog(name));
+  return ConfigJsonOf(entry);
+}
+
 Result<ModelSpec> ModelFromName(std::string_view name) {
   if (name.find('=') != name.npos) return ModelFromShape(name);
   CAIRN_ASSIGN(const CatalogEntry entry, FindInCatalog(name));

@@ -45,6 +45,7 @@ Result<std::string> ConfigJsonOf(const CatalogEntry& entry);
 Result<ModelSpec> SpecOf(const CatalogEntry& entry);
 
 // A shape where the name has a "=" (inline_shape.h), else the catalogue's model of that name.
+Result<std::string> ConfigJsonOfName(std::string_view name);
 Result<ModelSpec> ModelFromName(std::string_view name);
 
 }  // namespace cairn

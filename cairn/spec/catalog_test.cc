@@ -74,6 +74,14 @@ TEST_CASE("a name with an equals sign is a shape") {
   CHECK_EQ(named->layers.size(), 36);
   CHECK_EQ(named->context_length, TokenCount(40960));
   CHECK_FALSE(ModelFromName("").has_value());
+  for (const char* name : {"layers=2,kv_heads=1,head_dim=8", "qwen3-8b"}) {
+    const auto json = ConfigJsonOfName(name);
+    REQUIRE(json.has_value());
+    const auto model = ModelSpecFromConfig(*json, name);
+    REQUIRE(model.has_value());
+    CHECK(StateSpecOf(*model, {}) == StateSpecOf(*ModelFromName(name), {}));
+  }
+  CHECK_FALSE(ConfigJsonOfName("qwen-none").has_value());
 }
 
 }  // namespace cairn

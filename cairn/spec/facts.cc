@@ -19,6 +19,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMaxFactBytes = size_t{64} << 10;
+// Of all lists together, each time that they are repeated.
+constexpr size_t kMaxValues = size_t{1} << 16;
 constexpr size_t kMaxListItems = 4096;
 constexpr int kMaxDepth = 8;
 
@@ -65,6 +67,14 @@ Json AtomJson(std::string_view word) {
   }
   if (const std::optional<double> number = ParseDouble(word)) return *number;
   return word;
+}
+
+// The value and all within it.
+size_t CountValues(const Json& value) {
+  size_t count = 1;
+  if (!value.is_structured()) return count;
+  for (const Json& inner : value) count += CountValues(inner);
+  return count;
 }
 
 // One pass from left to right; recursion is bounded by kMaxDepth.
@@ -214,6 +224,10 @@ class Reader {
     if (list.size() + times * items.size() > kMaxListItems) {
       return Wrong(fmt::format("a list of at most {}", kMaxListItems));
     }
+    values_ += times * CountValues(items);
+    if (values_ > kMaxValues) {
+      return Wrong(fmt::format("at most {} values in all", kMaxValues));
+    }
     for (size_t i = 0; i < times; ++i) list.insert(list.end(), items.begin(), items.end());
     return {};
   }
@@ -252,6 +266,7 @@ class Reader {
   KeyStyle style_;
   std::string_view key_;  // last read
   size_t at_ = 0;
+  size_t values_ = 0;
 };
 
 void AddKeys(const Json& value, const std::string& prefix, std::vector<std::string>& keys) {

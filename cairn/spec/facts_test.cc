@@ -72,6 +72,8 @@ TEST_CASE("depth and length are bounded") {
   std::string braces;
   for (int i = 0; i < 100; ++i) braces += "a={";
   CHECK_NE(ErrorOf(braces).find("at most 8 levels"), std::string::npos);
+  CHECK_NE(ErrorOf("a=300*[300*[300*[300*1]]]").find("at most 65536 values in all"),
+           std::string::npos);
   CHECK_NE(ErrorOf("a=500*(500*1)").find("a list of at most 4096"), std::string::npos);
   CHECK_NE(ErrorOf("a=" + std::string(size_t{1} << 17, '1')).find("expected at most 65536"),
            std::string::npos);

@@ -10,6 +10,7 @@
 #include "cairn/spec/config_drafts.h"
 #include "cairn/spec/config_notes.h"
 #include "cairn/spec/family.h"
+#include "cairn/spec/family_latent.h"
 #include "cairn/spec/gguf_architectures.h"
 #include "cairn/spec/gguf_config.h"
 #include "cairn/spec/gguf_decoder.h"
@@ -59,10 +60,10 @@ constexpr std::array<std::string_view, 10> kEncoderDecoders = {
     "t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "m2m_100", "whisper", "led"};
 
 std::span<const SizedFamily> (*const kSizedGroups[])() = {
-    DecoderFamilies, ClassicFamilies,   VariantFamilies,      SearchedFamilies,
-    GemmaFamilies,   LatentFamilies,    DeltaFamilies,        MambaFamilies,
-    HybridFamilies,  RecurrentFamilies, SharedLatentFamilies, CompressedFamilies,
-    KdaFamilies,     NgramFamilies,     ConvolvedFamilies,    RwkvFamilies};
+    DecoderFamilies,      ClassicFamilies,    VariantFamilies, SearchedFamilies, GemmaFamilies,
+    LatentFamilies,       DeltaFamilies,      MambaFamilies,   HybridFamilies,   RecurrentFamilies,
+    SharedLatentFamilies, CompressedFamilies, KdaFamilies,     NgramFamilies,    ConvolvedFamilies,
+    RwkvFamilies,         ShapeFamilies};
 
 const SizedFamily* FindSized(std::string_view model_type) {
   for (const auto group : kSizedGroups) {
@@ -146,6 +147,12 @@ Result<ModelSpec> DescribeLayers(const ConfigSource& source, const std::string& 
 
 Result<ModelSpec> Describe(const ConfigSource& source, const std::string& model_type) {
   CAIRN_ASSIGN(ModelSpec model, DescribeLayers(source, model_type));
+  for (const LayerSpec& layer : model.layers) {
+    const auto* latent = std::get_if<LatentAttentionSpec>(&layer.mixer);
+    if (latent == nullptr || !model.uncounted.empty()) continue;
+    const std::string missing = MissingForCount(source.config, *latent);
+    if (!missing.empty()) model.uncounted = missing + " is missing";
+  }
   CAIRN_TRY(AddDraftLayers(source.config, model));
   AddConfigNotes(source, model);
   return model;

@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,10 +18,12 @@
 #include "cairn/spec/hf_config.h"
 #include "cairn/spec/limits.h"
 #include "cairn/spec/quoted.h"
+#include "cairn/spec/sized_families.h"
 
 namespace cairn {
 namespace {
 
+constexpr std::string_view kPlainType = "shape";
 constexpr auto kPlainKeys = std::to_array<std::string_view>({"layers",
                                                              "heads",
                                                              "kv_heads",
@@ -179,9 +182,10 @@ Result<FeedForwardSpec> NetworkFromShape(const HfConfig& shape, std::string& mis
   return mixture;
 }
 
-Result<ModelSpec> PlainModel(const HfConfig& shape) {
+Result<ModelSpec> PlainModel(const ConfigSource& source) {
+  const HfConfig& shape = source.config;
   ModelSpec model;
-  model.family = "shape";
+  model.family = kPlainType;
   model.norm_epsilon = 1e-6;
   model.sizing_only = "a shape says what a model keeps, not how it computes";
   CAIRN_ASSIGN(const int64_t layers, shape.Int("layers", {1, kMaxLayers}));
@@ -218,20 +222,27 @@ Result<ModelSpec> PlainModel(const HfConfig& shape) {
   return model;
 }
 
+constexpr auto kRows = std::to_array<SizedFamily>({{kPlainType, PlainModel}});
+
 }  // namespace
 
-Result<ModelSpec> ModelFromShape(std::string_view shape) {
+std::span<const SizedFamily> ShapeFamilies() { return kRows; }
+
+Result<std::string> ConfigJsonOfShape(std::string_view shape) {
   CAIRN_ASSIGN(const std::string written, JsonOfFacts(shape, shape, KeyStyle::kAsWritten));
-  const std::string where = Quoted(shape);
-  CAIRN_ASSIGN(const HfConfig config, HfConfig::Parse(written, where));
+  CAIRN_ASSIGN(const HfConfig config, HfConfig::Parse(written, Quoted(shape)));
   const std::vector<std::string> keys = KeysOfFacts(shape);
-  if (!config.Has("model_type")) {
-    CAIRN_TRY(CheckPlainKeys(shape, keys));
-    return PlainModel(config);
+  if (config.Has("model_type")) {
+    CAIRN_TRY(CheckFamilyKeys(shape, keys));
+    return JsonOfFacts(shape, shape, KeyStyle::kConfig);
   }
-  CAIRN_TRY(CheckFamilyKeys(shape, keys));
-  CAIRN_ASSIGN(const std::string json, JsonOfFacts(shape, shape, KeyStyle::kConfig));
-  return ModelSpecFromConfig(json, where);
+  CAIRN_TRY(CheckPlainKeys(shape, keys));
+  return JsonOfFacts(fmt::format("{} {}", kPlainType, shape), shape, KeyStyle::kAsWritten);
+}
+
+Result<ModelSpec> ModelFromShape(std::string_view shape) {
+  CAIRN_ASSIGN(const std::string json, ConfigJsonOfShape(shape));
+  return ModelSpecFromConfig(json, Quoted(shape));
 }
 
 }  // namespace cairn

@@ -17,6 +17,7 @@
 #ifndef CAIRN_SPEC_INLINE_SHAPE_H_
 #define CAIRN_SPEC_INLINE_SHAPE_H_
 
+#include <string>
 #include <string_view>
 
 #include "cairn/base/status.h"
@@ -24,6 +25,8 @@
 
 namespace cairn {
 
+// What ModelSpecFromConfig reads; without model_type in the shape it says model_type "shape".
+Result<std::string> ConfigJsonOfShape(std::string_view shape);
 Result<ModelSpec> ModelFromShape(std::string_view shape);
 
 }  // namespace cairn

@@ -24,6 +24,7 @@ Result<ModelSpec> FromTraits(const ConfigSource& source) {
   return DecoderFromConfig(source, traits);
 }
 
+std::span<const SizedFamily> ShapeFamilies();         // shapes given instead of a file
 std::span<const SizedFamily> DecoderFamilies();       // Llama's relatives
 std::span<const SizedFamily> ClassicFamilies();       // GPT-2 and what came before Llama
 std::span<const SizedFamily> VariantFamilies();       // layers of unlike attention
