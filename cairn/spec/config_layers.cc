@@ -63,6 +63,8 @@ Result<std::vector<Lifetime>> LifetimesOfTypes(const HfConfig& config, const Dim
     if (type == "full_attention" || type == "attention") {
       lifetimes.push_back(Lifetime::All());
     } else if (type == "sliding_attention") {
+      // A switch that is off leaves the number, or its absence, without a meaning.
+      if (!window && !config.Has("use_sliding_window")) return config.Missing("sliding_window");
       lifetimes.push_back(LifetimeOfWindow(dimensions.context_length, window));
     } else if (type == "chunked_attention") {
       CAIRN_ASSIGN(const int64_t chunk, config.Int("attention_chunk_size", {1, kMaxContext}));

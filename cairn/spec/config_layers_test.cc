@@ -80,4 +80,12 @@ TEST_CASE("rules that make no sense are refused with their key") {
            "experts");
 }
 
+TEST_CASE("a layer that slides needs a window, unless a switch turns windows off") {
+  const std::string types = R"("layer_types": ["sliding_attention", "full_attention",
+      "full_attention", "full_attention"])";
+  CHECK_EQ(ConfigError(SmallConfig("gpt_oss", types)), "config.json: sliding_window is missing");
+  CHECK_EQ(KindsOf(ModelFromJson(SmallConfig("qwen2", types + R"(, "use_sliding_window": false)"))),
+           "full full full full");
+}
+
 }  // namespace cairn

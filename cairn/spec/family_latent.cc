@@ -76,6 +76,12 @@ Result<std::vector<bool>> IndexedLayers(const HfConfig& config, size_t layers) {
   return indexed;
 }
 
+std::string MissingForCount(const HfConfig& config, const LatentAttentionSpec& latent) {
+  if (!config.Has("qk_nope_head_dim")) return "qk_nope_head_dim";
+  if (latent.index && latent.index->query_heads == 0) return "index_n_heads";
+  return "";
+}
+
 int64_t HyperConnectionParameters(int64_t streams, int64_t hidden) {
   const int64_t weights = streams * (streams + 2);  // into a branch, out of it, between streams
   return weights * (streams * hidden + 1) + 3;

@@ -6,6 +6,7 @@
 #define CAIRN_SPEC_FAMILY_LATENT_H_
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "cairn/base/status.h"
@@ -23,6 +24,9 @@ Result<std::optional<SparseIndexSpec>> IndexFromConfig(const HfConfig& config);
 Result<int64_t> PicksFromConfig(const HfConfig& config);
 // Which layers keep index keys, where the model has them.
 Result<std::vector<bool>> IndexedLayers(const HfConfig& config, size_t layers);
+
+// A key without which the state is known but not the weights; empty: all are there.
+std::string MissingForCount(const HfConfig& config, const LatentAttentionSpec& latent);
 
 // Weights by which one branch of a layer reads from several residual streams and adds to them.
 int64_t HyperConnectionParameters(int64_t streams, int64_t hidden);

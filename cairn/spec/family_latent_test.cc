@@ -52,4 +52,12 @@ TEST_CASE("hyper-connections weigh every stream with every stream") {
   CHECK_EQ(HyperConnectionParameters(3, 64), 15 * 192 + 15 + 3);
 }
 
+TEST_CASE("widths that no row holds are still needed to count weights") {
+  LatentAttentionSpec latent;
+  CHECK_EQ(MissingForCount(Parsed(kLatent), latent), "");
+  CHECK_EQ(MissingForCount(Parsed(R"("v_head_dim": 8)"), latent), "qk_nope_head_dim");
+  latent.index = SparseIndexSpec{.width = 8};
+  CHECK_EQ(MissingForCount(Parsed(kLatent), latent), "index_n_heads");
+}
+
 }  // namespace cairn
