@@ -1,118 +1,74 @@
 // cairn size: the memory that a model's state takes, from its description alone.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "cairn/base/env.h"
+#include "cairn/sizing/compare.h"
 #include "cairn/sizing/report.h"
-#include "cairn/sizing/sizing.h"
-#include "cairn/spec/families.h"
-#include "cairn/spec/hf_config.h"
-#include "cairn/weights/describe_model.h"
-#include "cairn/weights/weight_file.h"
 #include "tools/commands.h"
 #include "tools/size_args.h"
+#include "tools/size_models.h"
 #include "tools/size_page.h"
 #include "tools/terminal.h"
 
 namespace cairn {
 namespace {
 
-Result<WeightTotals> TotalsOf(const WeightFile& file) {
-  int64_t parameters = 0;
-  Bytes bytes;
-  bool all_known = true;
-  for (const TensorInfo& tensor : file.tensors()) {
-    int64_t elements = 1;
-    bool overflow = false;
-    for (const int64_t dimension : tensor.shape) {
-      overflow = overflow || __builtin_mul_overflow(elements, dimension, &elements);
-    }
-    if (overflow || __builtin_add_overflow(parameters, elements, &parameters)) {
-      return Fail(ErrorCode::kCorrupt, "{}: tensor {} has more elements than can be counted",
-                  file.where(), tensor.name);
-    }
-    bytes += Bytes(static_cast<int64_t>(tensor.bytes.size()));
-    all_known = all_known && tensor.dtype.has_value();
-  }
-  WeightTotals totals;
-  totals.parameters = ElementCount(parameters);
-  if (all_known) totals.bytes = bytes;
-  return totals;
-}
-
-Result<SizedModel> ReadConfig(const std::string& path) {
-  CAIRN_ASSIGN(const std::string json, ReadFile(path, HfConfig::kMaxBytes));
-  CAIRN_ASSIGN(ModelSpec spec, ModelSpecFromConfig(json, path));
-  return SizedModel{.name = path, .spec = std::move(spec)};
-}
-
-// A folder needs its config.json only; weights are counted where they are complete.
-Result<SizedModel> ReadFolder(const std::string& path) {
-  const std::string config = path + "/config.json";
-  if (!FileExists(config)) {
-    return Fail(ErrorCode::kNotFound,
-                "{}: no config.json in this folder; a model's folder, a config.json or a .gguf "
-                "file would be right",
-                path);
-  }
-  CAIRN_ASSIGN(SizedModel model, ReadConfig(config));
-  const auto file = OpenWeightFile(path);
-  if (!file && file.error().code == ErrorCode::kNotFound) return model;
-  if (!file) return std::unexpected(file.error());
-  CAIRN_ASSIGN(model.weights, TotalsOf(**file));
-  return model;
-}
-
-Result<SizedModel> ReadModel(const std::string& path) {
-  if (IsDirectory(path)) return ReadFolder(path);
-  if (path.ends_with(".json")) return ReadConfig(path);
-  CAIRN_ASSIGN(const std::unique_ptr<WeightFile> file, OpenWeightFile(path));
-  SizedModel model;
-  CAIRN_ASSIGN(model.spec, DescribeModel(*file, path));
-  CAIRN_ASSIGN(model.weights, TotalsOf(*file));
-  return model;
-}
-
 TextStyle StyleOf(const SizeArgs& args) {
   return {.columns = OutputColumns(), .blocks = OutputIsTerminal(), .explain = args.explain};
 }
 
-Result<std::string> ReportOf(const SizeArgs& args, const std::string& path) {
-  CAIRN_ASSIGN(const SizeArgs::Format format, args.ChosenFormat());
+Result<SizeReport> Answer(const SizeArgs& args, const std::string& name) {
   CAIRN_ASSIGN(SizeRequest request, args.Request());
-  CAIRN_ASSIGN(SizedModel model, ReadModel(path));
-  model.name = path;
+  CAIRN_ASSIGN(SizedModel model, ReadSizedModel(name));
   CAIRN_ASSIGN(SizeReport report, AnswerSizeRequest(std::move(model), std::move(request)));
   CAIRN_ASSIGN(std::optional<Section> profile,
                ProfileSectionOf(args.ProfileWithFlags(), report.model.spec));
   if (profile) report.sections.push_back(*std::move(profile));
+  return report;
+}
+
+// People asked about the state, unless they named a card or asked for all.
+void LeaveOutUnasked(const SizeArgs& args, SizeReport& report) {
+  const SizeRequest& cards = args.cards;
+  if (args.full || !cards.gpu.empty() || cards.memory_gib > 0) return;
+  std::erase_if(report.sections, [&](const Section& section) {
+    if (section.key == "weights") return cards.weights_dtype.empty();
+    if (section.key == "fleet") return !cards.fleet;
+    if (section.key == "bounds") return cards.bandwidth_gbs == 0 && cards.tflops == 0;
+    if (section.key == "transfers") return cards.link.empty();
+    return section.key == "activations" || section.key == "budget";
+  });
+}
+
+Result<std::string> ReportOf(const SizeArgs& args, const std::string& name) {
+  CAIRN_ASSIGN(const SizeArgs::Format format, args.ChosenFormat());
+  CAIRN_ASSIGN(SizeReport report, Answer(args, name));
   if (!args.html.empty()) {
-    CAIRN_TRY(WriteSizePage(args.html, path, report));
+    CAIRN_TRY(WriteSizePage(args.html, name, report));
     return fmt::format("{}: the page, to be opened in a browser\n", args.html);
   }
-  switch (format) {
-    case SizeArgs::Format::kText:
-      return ReportText(report, StyleOf(args));
-    case SizeArgs::Format::kJson:
-      return ReportJson(report, args.models.size() == 1 ? 2 : -1);
-    case SizeArgs::Format::kMarkdown:
-      return ReportMarkdown(report, args.explain);
-    case SizeArgs::Format::kCsv:
-      return ReportCsv(report);
+  if (format == SizeArgs::Format::kJson) {
+    return ReportJson(report, args.models.size() == 1 ? 2 : -1);
   }
-  return std::string();
+  LeaveOutUnasked(args, report);
+  if (format == SizeArgs::Format::kMarkdown) return ReportMarkdown(report, args.explain);
+  if (format == SizeArgs::Format::kCsv) return ReportCsv(report);
+  return ReportText(report, StyleOf(args));
 }
 
 // Of several models each is reported, also when others can't be sized.
 int SizeEach(const SizeArgs& args) {
   int exit_code = 0;
   bool first = true;
-  for (const std::string& path : args.models) {
-    const Result<std::string> report = ReportOf(args, path);
+  for (const std::string& name : args.models) {
+    const Result<std::string> report = ReportOf(args, name);
     if (report) {
       fmt::print("{}{}", first || args.json ? "" : "\n", *report);
       first = false;
@@ -120,10 +76,52 @@ int SizeEach(const SizeArgs& args) {
     }
     exit_code = std::max(exit_code, ExitCodeOf(report.error()));
     if (args.json && args.models.size() > 1) {
-      fmt::print("{}", ErrorJsonLine(path, report.error()));
+      fmt::print("{}", ErrorJsonLine(name, report.error()));
     }
   }
   return exit_code;
+}
+
+Result<std::string> Rendered(const SizeArgs& args, const Section& section) {
+  CAIRN_ASSIGN(const SizeArgs::Format format, args.ChosenFormat());
+  const std::span<const Section> sections(&section, 1);
+  if (format == SizeArgs::Format::kJson) return RenderJson(sections, 2);
+  if (format == SizeArgs::Format::kMarkdown) return RenderMarkdown(sections, args.explain);
+  if (format == SizeArgs::Format::kCsv) return RenderCsv(sections);
+  return RenderText(sections, StyleOf(args));
+}
+
+// `cairn size compare A B C`: all must be known, for a row that is missing says nothing.
+Result<std::string> Comparison(const SizeArgs& args) {
+  std::vector<SizeReport> reports;
+  for (const std::string& name : std::span(args.models).subspan(1)) {
+    SizeArgs same = args;
+    // Lengths must be alike to be compared: the common one, where none is asked for.
+    if (same.contexts.empty() && same.requests_file.empty()) same.contexts = {4096, 32768, 131072};
+    CAIRN_ASSIGN(SizeReport report, Answer(same, name));
+    reports.push_back(std::move(report));
+  }
+  std::vector<ComparedModel> models;
+  for (const SizeReport& report : reports) {
+    models.push_back({.name = report.model.name,
+                      .sizing = &report.sizing,
+                      .context_length = report.model.spec.context_length});
+  }
+  return Rendered(args, CompareSection(models));
+}
+
+int RunSize(const SizeArgs& args) {
+  if (!args.list && args.models.empty()) {
+    return ExitCodeOf({ErrorCode::kInvalidArgument,
+                       "size: expected a model: a file, a folder, a name (cairn size --list) or a "
+                       "shape such as layers=32,kv_heads=8,head_dim=128"});
+  }
+  const bool compares = !args.list && args.models.size() > 1 && args.models.front() == "compare";
+  if (!args.list && !compares) return SizeEach(args);
+  const Result<std::string> text = compares ? Comparison(args) : Rendered(args, CatalogSection());
+  if (!text) return ExitCodeOf(text.error());
+  fmt::print("{}", *text);
+  return 0;
 }
 
 }  // namespace
@@ -132,7 +130,7 @@ void AddSizeCommand(CLI::App& app, ChosenCommand& chosen) {
   static SizeArgs args;  // the parser writes into it after this function has returned
   CLI::App& command = *app.add_subcommand("size", "Say how much memory a model's state takes");
   args.AddFlags(command);
-  command.callback([&chosen] { chosen = [] { return SizeEach(args); }; });
+  command.callback([&chosen] { chosen = [] { return RunSize(args); }; });
 }
 
 }  // namespace cairn

@@ -68,12 +68,13 @@ void AddFormFlags(SizeArgs& args, CLI::App& command) {
   command.add_option("--cache-type-k", args.key_type, "-ctk: stored form of keys");
   command.add_option("--cache-type-v", args.value_type, "-ctv: stored form of values");
   command.add_option("--dtype-bytes", args.dtype_bytes, "1, 2 or 4: fp8, bf16 or f32");
-  command.add_option("--weights-dtype", args.weights_dtype,
-                     "Stored form of the weights (default: the file's, else bf16)");
+  command.add_option("--weights-dtype", args.cards.weights_dtype,
+                     "Stored form of the weights: f32, bf16, fp8, int8, awq, mxfp4, q4_k, ... "
+                     "(default: the file's or the checkpoint's)");
 }
 
 void AddCardFlags(SizeArgs& args, CLI::App& command) {
-  Parallelism& parallel = args.parallel;
+  Parallelism& parallel = args.cards.parallel;
   command.add_option("--tp", parallel.tp, "Tensor parallel cards");
   command.add_option("--pp", parallel.pp, "Pipeline stages");
   command.add_option("--pp-layers", parallel.stage_layers, "Layers of each stage")
@@ -82,22 +83,43 @@ void AddCardFlags(SizeArgs& args, CLI::App& command) {
   command.add_option("--dp", parallel.dp, "Replicas that divide the requests");
   command.add_option("--ep", parallel.ep, "Cards that divide the experts");
   command.add_option("--dcp", parallel.dcp, "Of the --tp cards, so many divide a request's rows");
-  command.add_option("--gpu", args.gpu, "A card, or NAMExN; `cairn gpus` lists them");
-  command.add_option("--memory-fraction", args.memory_fraction,
+  command.add_option("--gpu", args.cards.gpu, "A card, or NAMExN; `cairn gpus` lists them");
+  command.add_option("--memory", args.cards.memory_gib, "GiB of a card (default: the GPU's)");
+  command.add_option("--memory-fraction", args.cards.memory_fraction,
                      "Of a card's memory that may be used (default 0.9)");
+  command.add_flag("--overhead-share", args.cards.share_overhead,
+                   "Count overhead as a tenth of the weights");
+  command.add_flag("--fleet", args.cards.fleet, "Say which other cards would do");
+}
+
+void AddTimeFlags(SizeArgs& args, CLI::App& command) {
+  command.add_option("--chunk", args.cards.chunk_tokens, "Tokens of a prefill step");
+  command.add_option("--prompt", args.cards.prompt,
+                     "Tokens to read (default: the longest request's)");
+  command.add_option("--cached", args.cards.cached, "Of them, already in the state");
+  command.add_option("--bandwidth", args.cards.bandwidth_gbs,
+                     "GB/s of a card's memory (default: the GPU's)");
+  command.add_option("--tflops", args.cards.tflops, "Of a card (default: the GPU's)");
+  command.add_option("--link", args.cards.link,
+                     "To move state over: pcie5, nvlink4, 100gbe, ... (default: all)");
 }
 
 }  // namespace
 
 void SizeArgs::AddFlags(CLI::App& command) {
-  command.add_option("model", models,
-                     "A .gguf file, a Hugging Face folder or a config.json; several give a report "
-                     "each");
+  command.add_option(
+      "model", models,
+      "A .gguf file, a Hugging Face folder, a config.json, a name of the catalogue or a "
+      "shape such as layers=32,kv_heads=8,head_dim=128; several give a report each, "
+      "after the word compare a table");
   AddMixFlags(*this, command);
   AddFormFlags(*this, command);
   AddCardFlags(*this, command);
+  AddTimeFlags(*this, command);
   AddProfileFlags(command, profile);
   command.add_flag("--explain", explain, "Print how each number comes about");
+  command.add_flag("--full", full, "Print all sections, also where no card is named");
+  command.add_flag("--list", list, "List the models that can be sized by name");
   command.add_flag("--json", json, "Print JSON, one line a model if there are several");
   command.add_flag("--markdown", markdown, "Print Markdown");
   command.add_flag("--csv", csv, "Print CSV");
@@ -105,7 +127,7 @@ void SizeArgs::AddFlags(CLI::App& command) {
 }
 
 Result<SizeRequest> SizeArgs::Request() const {
-  SizeRequest request;
+  SizeRequest request = cards;
   CAIRN_ASSIGN(request.question.codecs, CodecsOf(*this));
   request.question.batch = batch;
   request.question.shared_prefix = TokenCount(shared_prefix);
@@ -120,13 +142,10 @@ Result<SizeRequest> SizeArgs::Request() const {
     CAIRN_ASSIGN(const std::string text, ReadFile(requests_file, kMaxFileBytes));
     CAIRN_ASSIGN(request.question.requests, ParseRequests(text, requests_file));
   }
-  request.parallel = parallel;
+  Parallelism& parallel = request.parallel;
   if (parallel.pp == 1 && parallel.stage_layers.size() > 1) {
-    request.parallel.pp = static_cast<int>(parallel.stage_layers.size());
+    parallel.pp = static_cast<int>(parallel.stage_layers.size());
   }
-  request.weights_dtype = weights_dtype;
-  request.gpu = gpu;
-  request.memory_fraction = memory_fraction;
   return request;
 }
 
@@ -137,6 +156,7 @@ ProfileArgs SizeArgs::ProfileWithFlags() const {
   const auto set = [&](const char* key, int value) {
     if (value > 1) settings.push_back(fmt::format("{}={}", key, value));
   };
+  const Parallelism& parallel = cards.parallel;
   set("tp", parallel.tp);
   set("pp", parallel.pp);
   set("dcp", parallel.dcp);

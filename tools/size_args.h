@@ -28,16 +28,15 @@ struct SizeArgs {
   std::string key_type;
   std::string value_type;
   int dtype_bytes = 0;  // 1, 2 or 4: a spelling of type
-  Parallelism parallel;
-  std::string weights_dtype;
-  std::string gpu;
-  double memory_fraction = 0.9;
+  SizeRequest cards;    // what is asked of cards; the rest comes from the fields above
   ProfileArgs profile;
   bool json = false;
   bool markdown = false;
   bool csv = false;
   bool explain = false;
-  std::string html;  // the page's path; empty: no page
+  bool full = false;  // every section for people too
+  bool list = false;  // the catalogue
+  std::string html;   // the page's path; empty: no page
 
   void AddFlags(CLI::App& command);
   Result<SizeRequest> Request() const;

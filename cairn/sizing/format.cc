@@ -111,9 +111,12 @@ std::string ExactBytes(Bytes bytes) {
 std::string CellText(const Cell& cell, Unit unit) { return std::visit(CellWriter{unit}, cell); }
 
 std::string TableCellText(const Cell& cell, Unit unit) {
-  const auto* bytes = std::get_if<int64_t>(&cell);
-  if (unit == Unit::kBytes && bytes != nullptr) return HumanBytes(Bytes(*bytes));
-  return CellText(cell, unit);
+  const auto* count = std::get_if<int64_t>(&cell);
+  if (count == nullptr) return CellText(cell, unit);
+  if (unit == Unit::kBytes) return HumanBytes(Bytes(*count));
+  const bool plain =
+      unit == Unit::kTokens || unit == Unit::kElements || unit == Unit::kBytesPerToken;
+  return CellText(cell, plain ? Unit::kNone : unit);
 }
 
 std::string PlainCell(const Cell& cell) {

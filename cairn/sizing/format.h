@@ -20,7 +20,8 @@ std::string HumanBytes(Bytes bytes);
 std::string ExactBytes(Bytes bytes);
 // A cell with its unit; "-" for no value.
 std::string CellText(const Cell& cell, Unit unit);
-// The same in a column of such: bytes are rounded, for comparing at a glance.
+// The same in a column of such, for comparing at a glance: bytes are rounded, and counts that the
+// column's label names stand alone.
 std::string TableCellText(const Cell& cell, Unit unit);
 // The bare number or word, as CSV and program output need it; empty for no value.
 std::string PlainCell(const Cell& cell);

@@ -31,6 +31,14 @@ TEST_CASE("a cell is spelled with its unit") {
   CHECK(CellText(12.34, Unit::kPercent) == "12.3 %");
 }
 
+TEST_CASE("in a column bytes are rounded and counts stand alone") {
+  CHECK(TableCellText(int64_t{4831838208}, Unit::kBytes) == "4.50 GiB");
+  CHECK(TableCellText(int64_t{147456}, Unit::kBytesPerToken) == "147,456");
+  CHECK(TableCellText(int64_t{32768}, Unit::kTokens) == "32,768");
+  CHECK(TableCellText({}, Unit::kTokens) == "-");
+  CHECK(TableCellText(2.5, Unit::kMilliseconds) == "2.50 ms");
+}
+
 TEST_CASE("a bare cell holds nothing but the value") {
   CHECK(PlainCell({}).empty());
   CHECK(PlainCell(int64_t{1234567}) == "1234567");

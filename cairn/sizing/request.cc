@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
+#include "cairn/sizing/budget_plan.h"
 #include "cairn/sizing/format.h"
 
 namespace cairn {
@@ -21,7 +23,8 @@ SizingQuestion QuestionOfReplica(SizingQuestion question, const Parallelism& par
 
 std::vector<std::string> WarningsOf(const SizedModel& model, const SizeRequest& request,
                                     const Sizing& sizing) {
-  std::vector<std::string> warnings = model.notes;
+  std::vector<std::string> warnings = model.spec.notes;
+  warnings.insert(warnings.end(), model.notes.begin(), model.notes.end());
   for (std::string& warning : ParallelWarnings(model.spec, request.parallel)) {
     warnings.push_back(std::move(warning));
   }
@@ -45,6 +48,74 @@ std::vector<std::string> WarningsOf(const SizedModel& model, const SizeRequest& 
   return warnings;
 }
 
+// What the weights are stored in: what was asked for, what the file has, what its config says.
+Result<WeightStorage> StorageFor(const SizedModel& model, const SizeRequest& request) {
+  if (!request.weights_dtype.empty()) {
+    CAIRN_ASSIGN(const WeightFormat format, WeightFormatFromName(request.weights_dtype));
+    return StorageOf(model.spec, format);
+  }
+  if (!model.config.empty()) return StorageOfCheckpoint(model.spec, model.config, model.name);
+  CAIRN_ASSIGN(const WeightFormat format, WeightFormatFromName("bf16"));
+  return StorageOf(model.spec, format);
+}
+
+// The card that is asked about. Several of them hold the model together: as the flags say, else as
+// is usual for so many.
+Status ChooseGpu(const SizedModel& model, SizeRequest& request, const Gpu*& gpu) {
+  if (request.gpu.empty()) return {};
+  CAIRN_ASSIGN(const GpuChoice choice, ParseGpu(request.gpu));
+  gpu = choice.gpu;
+  if (choice.count == 1 || choice.count == request.parallel.Cards()) return {};
+  if (!request.parallel.IsOne()) {
+    return Fail(ErrorCode::kInvalidArgument, "--gpu {} names {} cards, --tp x --pp x --dp {}",
+                request.gpu, choice.count, request.parallel.Cards());
+  }
+  CAIRN_ASSIGN(request.parallel, SpreadOver(model.spec, choice.count));
+  return {};
+}
+
+Result<CardQuestion> CardsAskedAbout(const SizedModel& model, const SizeRequest& request,
+                                     const Gpu* gpu) {
+  CardQuestion question;
+  question.model = model.spec;
+  question.parallel = request.parallel;
+  question.codecs = request.question.codecs;
+  question.mix = request.question.Mixes().back();
+  CAIRN_ASSIGN(question.storage, StorageFor(model, request));
+  if (request.weights_dtype.empty()) question.file = model.weights;
+  question.gpu = gpu;
+  question.memory = Bytes(static_cast<int64_t>(request.memory_gib * (int64_t{1} << 30)));
+  question.memory_fraction = request.memory_fraction;
+  if (request.share_overhead) question.overhead.kind = OverheadRule::Kind::kShareOfWeights;
+  question.chunk_tokens = request.chunk_tokens;
+  question.bytes_per_second = request.bandwidth_gbs * 1e9;
+  question.flops_per_second = request.tflops * 1e12;
+  if (!request.link.empty()) {
+    CAIRN_ASSIGN(question.link, FindLink(request.link));
+  }
+  if (request.prompt > 0) question.prompt = TokenCount(request.prompt);
+  question.cached = TokenCount(request.cached);
+  question.fleet = request.fleet;
+  return question;
+}
+
+// Each within what arithmetic can bear; what makes sense beyond that is the sections' to say.
+Status CheckRates(const SizeRequest& request) {
+  const std::tuple<const char*, double, double> rates[] = {
+      {"--memory", request.memory_gib, 1e6},
+      {"--bandwidth", request.bandwidth_gbs, 1e9},
+      {"--tflops", request.tflops, 1e9}};
+  for (const auto& [flag, value, most] : rates) {
+    if (value >= 0 && value <= most) continue;
+    return Fail(ErrorCode::kInvalidArgument, "{} {}, expected 0 to {}", flag, value, most);
+  }
+  if (request.prompt < 0 || request.cached < 0) {
+    return Fail(ErrorCode::kInvalidArgument, "--prompt {} --cached {}, expected 0 or more tokens",
+                request.prompt, request.cached);
+  }
+  return {};
+}
+
 }  // namespace
 
 TokenCount DefaultContext(const ModelSpec& model) {
@@ -65,6 +136,9 @@ Result<SizeReport> AnswerSizeRequest(SizedModel model, SizeRequest request) {
   if (question.tokens.empty() && question.requests.empty()) {
     question.tokens.push_back(DefaultContext(model.spec));
   }
+  CAIRN_TRY(CheckRates(request));
+  const Gpu* gpu = nullptr;
+  CAIRN_TRY(ChooseGpu(model, request, gpu));
   SizeReport report;
   CAIRN_ASSIGN(report.sizing, SizeModel(model.spec, question, model.weights));
   CAIRN_ASSIGN(std::vector<RankModel> ranks, RankModels(model.spec, request.parallel));
@@ -73,6 +147,8 @@ Result<SizeReport> AnswerSizeRequest(SizedModel model, SizeRequest request) {
     CAIRN_ASSIGN(Sizing sizing, SizeModel(rank.spec, of_replica, std::nullopt));
     report.stages.push_back({.rank = std::move(rank), .sizing = std::move(sizing)});
   }
+  CAIRN_ASSIGN(const CardQuestion cards, CardsAskedAbout(model, request, gpu));
+  CAIRN_ASSIGN(report.sections, CardSections(cards));
   report.warnings = WarningsOf(model, request, report.sizing);
   report.model = std::move(model);
   report.request = std::move(request);

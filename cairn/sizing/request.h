@@ -20,9 +20,18 @@ namespace cairn {
 struct SizeRequest {
   SizingQuestion question = {};  // no tokens and no requests: the model's own context
   Parallelism parallel = {};
-  std::string weights_dtype = {};  // empty: as the file has them, else bf16
+  std::string weights_dtype = {};  // empty: as the file or checkpoint has them, else bf16
   std::string gpu = {};            // "H100", "H100x4"; empty: no card is asked about
   double memory_fraction = 0.9;    // of a card's memory that may be used
+  double memory_gib = 0;           // of a card; 0: the GPU's
+  double bandwidth_gbs = 0;        // of a card's memory; 0: the GPU's
+  double tflops = 0;               // of a card; 0: the GPU's
+  std::string link = {};           // to move state over; empty: every link that is known
+  int64_t chunk_tokens = 8192;     // of a prefill step
+  int64_t prompt = 0;              // tokens to read; 0: the longest request
+  int64_t cached = 0;              // of the prompt, already in the state
+  bool share_overhead = false;     // overhead is a tenth of the weights, not the runtime's parts
+  bool fleet = false;              // also where a card is named: which others would do
 };
 
 // What one card of a pipeline stage keeps.
@@ -36,6 +45,7 @@ struct SizedModel {
   ModelSpec spec;
   std::optional<WeightTotals> weights = std::nullopt;
   std::vector<std::string> notes = {};  // of the file: what is missing or odd there
+  std::string config = {};              // the text of its config.json, if it has one
 };
 
 struct SizeReport {
@@ -50,7 +60,7 @@ struct SizeReport {
   const StageSizing& FullestStage(size_t answer) const;
 };
 
-// Errors: those of SizeModel and RankModels, and names that aren't known.
+// Errors: those of SizeModel, RankModels and CardSections, and names that aren't known.
 Result<SizeReport> AnswerSizeRequest(SizedModel model, SizeRequest request);
 
 // The model's own context, or a common one where its file names none.
