@@ -7,7 +7,6 @@
 #include "cairn/base/env.h"
 #include "cairn/sizing/parameters.h"
 #include "cairn/spec/catalog.h"
-#include "cairn/spec/hf_config.h"
 #include "cairn/weights/describe_for_sizing.h"
 
 namespace cairn {
@@ -22,22 +21,14 @@ std::optional<WeightTotals> TotalsOf(const DescribedWeights& described) {
   return WeightTotals{.parameters = *parameters, .bytes = described.weights->bytes};
 }
 
-// The config.json that the model was described by, if it was one.
-std::string ConfigTextOf(const std::string& path) {
-  const std::string file = IsDirectory(path) ? path + "/config.json" : path;
-  if (!file.ends_with(".json") || !FileExists(file)) return {};
-  const Result<std::string> text = ReadFile(file, HfConfig::kMaxBytes);
-  return text ? *text : std::string();
-}
-
 Result<SizedModel> ReadPath(const std::string& path) {
   CAIRN_ASSIGN(DescribedWeights described, DescribeForSizing(path));
   SizedModel model;
   model.name = path;
   model.weights = TotalsOf(described);
+  model.config = described.description.config.value_or("");
   model.spec = std::move(described.model);
   model.notes = std::move(described.notes);
-  model.config = ConfigTextOf(path);
   return model;
 }
 
@@ -46,15 +37,9 @@ Result<SizedModel> ReadPath(const std::string& path) {
 Result<SizedModel> ReadSizedModel(const std::string& name) {
   if (FileExists(name) || IsDirectory(name)) return ReadPath(name);
   SizedModel model;
-  model.name = name;
-  if (name.find('=') != std::string::npos) {
-    CAIRN_ASSIGN(model.spec, ModelFromName(name));
-    return model;
-  }
-  CAIRN_ASSIGN(const CatalogEntry entry, FindInCatalog(name));
-  CAIRN_ASSIGN(model.config, ConfigJsonOf(entry));
-  CAIRN_ASSIGN(model.spec, SpecOf(entry));
-  model.name = std::string(entry.name);
+  CAIRN_ASSIGN(model.spec, ModelFromName(name));
+  const Result<CatalogEntry> entry = FindInCatalog(name);
+  model.name = entry ? std::string(entry->name) : name;
   return model;
 }
 
