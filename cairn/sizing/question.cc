@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cairn/base/check.h"
 #include "cairn/spec/hf_config.h"
 #include "cairn/spec/quoted.h"
 
@@ -32,7 +33,15 @@ Status ReadCodecs(const HfConfig& json, StateCodecs& codecs) {
     return {};
   };
   CAIRN_TRY(read("cache-type-k", codecs.keys));
-  return read("cache-type-v", codecs.values);
+  CAIRN_TRY(read("cache-type-v", codecs.values));
+  CAIRN_ASSIGN(const std::string convolutions, json.StringOr("convolution-dtype", ""));
+  if (!convolutions.empty()) {
+    CAIRN_ASSIGN(codecs.convolutions, SizedCodecFromName("convolution-dtype", convolutions));
+  }
+  CAIRN_ASSIGN(const std::string recurrent,
+               json.StringOr("recurrent-dtype", InfoOf(codecs.recurrent).name));
+  CAIRN_ASSIGN(codecs.recurrent, SizedCodecFromName("recurrent-dtype", recurrent));
+  return {};
 }
 
 Status ReadQuestion(const HfConfig& json, SizingQuestion& question) {
@@ -119,25 +128,31 @@ Result<SizeRequest> SizeRequestFromJson(std::string_view text) {
 
 std::string SizeRequestJson(const SizeRequest& request) {
   using Json = nlohmann::ordered_json;
-  const SizingQuestion& question = request.question;
-  const Parallelism& parallel = request.parallel;
+  // A field that comes later must stop the compiler here: it has to be written and read.
+  const auto& [question, parallel, weights_dtype, gpu, memory_fraction] = request;
+  const auto& [codecs, batch, contexts, requests, shared_prefix, row_ranks] = question;
+  const auto& [keys, values, convolutions, recurrent] = codecs;
+  const auto& [tp, pp, dp, ep, dcp, stage_layers] = parallel;
   Json json = {{"context", Json::array()},
-               {"batch", question.batch},
+               {"batch", batch},
                {"requests", Json::array()},
-               {"shared-prefix", question.shared_prefix.value()},
-               {"cache-type-k", InfoOf(question.codecs.keys).name},
-               {"cache-type-v", InfoOf(question.codecs.values).name},
-               {"tp", parallel.tp},
-               {"pp", parallel.pp},
-               {"dp", parallel.dp},
-               {"ep", parallel.ep},
-               {"dcp", parallel.dcp},
-               {"pp-layers", parallel.stage_layers},
-               {"weights-dtype", request.weights_dtype},
-               {"gpu", request.gpu},
-               {"memory-fraction", request.memory_fraction}};
-  for (const TokenCount tokens : question.tokens) json["context"].push_back(tokens.value());
-  for (const RequestGroup& group : question.requests) {
+               {"shared-prefix", shared_prefix.value()},
+               {"cache-type-k", InfoOf(keys).name},
+               {"cache-type-v", InfoOf(values).name},
+               {"convolution-dtype", convolutions ? InfoOf(*convolutions).name : ""},
+               {"recurrent-dtype", InfoOf(recurrent).name},
+               {"tp", tp},
+               {"pp", pp},
+               {"dp", dp},
+               {"ep", ep},
+               {"dcp", dcp},
+               {"pp-layers", stage_layers},
+               {"weights-dtype", weights_dtype},
+               {"gpu", gpu},
+               {"memory-fraction", memory_fraction}};
+  CAIRN_CHECK(row_ranks == 1);  // AnswerSizeRequest's own
+  for (const TokenCount tokens : contexts) json["context"].push_back(tokens.value());
+  for (const RequestGroup& group : requests) {
     json["requests"].push_back({{"count", group.count}, {"tokens", group.tokens.value()}});
   }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -14,7 +14,10 @@ std::string ErrorOf(std::string_view json) {
 
 TEST_CASE("a question written and read is the same question") {
   SizeRequest request;
-  request.question.codecs = {.keys = DType::kQ8_0, .values = DType::kF8E4M3};
+  request.question.codecs = {.keys = DType::kQ8_0,
+                             .values = DType::kF8E4M3,
+                             .convolutions = DType::kBF16,
+                             .recurrent = DType::kF16};
   request.question.batch = 12;
   request.question.tokens = {TokenCount(1), TokenCount(int64_t{1} << 40)};
   request.question.requests = {{.count = 3, .tokens = TokenCount(9)}};
@@ -29,6 +32,8 @@ TEST_CASE("a question written and read is the same question") {
   CHECK(read->question.tokens == request.question.tokens);
   CHECK(read->question.requests == request.question.requests);
   CHECK(read->parallel == request.parallel);
+  CHECK(read->question.codecs.convolutions == DType::kBF16);
+  CHECK(read->question.codecs.recurrent == DType::kF16);
   CHECK(read->memory_fraction == 0.1);
   CHECK(SizeRequestJson(*read) == json);
 }

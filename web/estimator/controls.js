@@ -56,7 +56,8 @@ class Controls {
   }
 
   // What may be chosen, from the estimator.
-  offer({ codecs, weights, gpus }) {
+  offer({ codecs, weights, models, gpus }) {
+    this.fill("catalogue", [["", "choose"], ...models.map((name) => [name, name])]);
     this.fill("cache-type-k", codecs.map((name) => [name, name]));
     this.fill("cache-type-v", codecs.map((name) => [name, name]));
     this.fill("weights-dtype", [["", "as filed"], ...weights.map((name) => [name, name])]);

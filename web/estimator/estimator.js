@@ -83,7 +83,7 @@ class Estimator {
   }
 
   // What the controls can be set to, the flags' defaults, and the question's card: {codecs, weights,
-  // gpus, defaults, gpu: {name, count}}.
+  // models, gpus, defaults, gpu: {name, count}}.
   choices(question) {
     return this.call("cairn_choices", question);
   }

@@ -102,6 +102,11 @@ class Page {
   takeConfigs() {
     element("config-file").addEventListener("change", (event) => this.read(event.target.files[0]));
     element("config-use").addEventListener("click", () => this.use("config.json", element("config-text").value));
+    element("catalogue").addEventListener("change", (event) => {
+      const name = event.target.value;
+      this.model = name === "" ? this.first : { name, where: name };
+      this.forgetContext();
+    });
     element("config-reset").addEventListener("click", () => {
       this.model = this.first;
       this.forgetContext();

@@ -17,6 +17,7 @@
 #include "cairn/sizing/report.h"
 #include "cairn/sizing/request.h"
 #include "cairn/sizing/section.h"
+#include "cairn/spec/catalog.h"
 
 namespace cairn {
 namespace {
@@ -119,8 +120,11 @@ Result<std::string> Choices(std::string_view question) {
       card = {{"name", choice->gpu->name}, {"count", choice->count}};
     }
   }
+  Json models = Json::array();
+  for (const CatalogEntry& entry : Catalog()) models.push_back(entry.name);
   return Dump({{"codecs", std::move(codecs)},
                {"weights", std::move(weights)},
+               {"models", std::move(models)},
                {"gpus", std::move(gpus)},
                {"gpu", std::move(card)},
                {"defaults", Json::parse(SizeRequestJson(SizeRequest()))}});
