@@ -81,6 +81,28 @@ Status ReadParallelism(const HfConfig& json, Parallelism& parallel) {
   return {};
 }
 
+Status ReadCards(const HfConfig& json, SizeRequest& request) {
+  CAIRN_ASSIGN(request.weights_dtype, json.StringOr("weights-dtype", ""));
+  CAIRN_ASSIGN(request.gpu, json.StringOr("gpu", ""));
+  CAIRN_ASSIGN(request.link, json.StringOr("link", ""));
+  const std::pair<std::string_view, double*> floats[] = {
+      {"memory-fraction", &request.memory_fraction},
+      {"memory", &request.memory_gib},
+      {"bandwidth", &request.bandwidth_gbs},
+      {"tflops", &request.tflops}};
+  for (const auto& [key, number] : floats) {
+    CAIRN_ASSIGN(*number, json.FloatOr(key, kAnyFloat, *number));
+  }
+  const std::pair<std::string_view, int64_t*> integers[] = {
+      {"chunk", &request.chunk_tokens}, {"prompt", &request.prompt}, {"cached", &request.cached}};
+  for (const auto& [key, number] : integers) {
+    CAIRN_ASSIGN(*number, json.IntOr(key, kAnyInt64, *number));
+  }
+  CAIRN_ASSIGN(request.share_overhead, json.BoolOr("overhead-share", false));
+  CAIRN_ASSIGN(request.fleet, json.BoolOr("fleet", false));
+  return {};
+}
+
 // HfConfig answers for keys one asks for; this looks for others.
 Status CheckMembers(std::string_view text) {
   const auto known = nlohmann::json::parse(SizeRequestJson(SizeRequest()));
@@ -119,17 +141,15 @@ Result<SizeRequest> SizeRequestFromJson(std::string_view text) {
   SizeRequest request;
   CAIRN_TRY(ReadQuestion(json, request.question));
   CAIRN_TRY(ReadParallelism(json, request.parallel));
-  CAIRN_ASSIGN(request.weights_dtype, json.StringOr("weights-dtype", ""));
-  CAIRN_ASSIGN(request.gpu, json.StringOr("gpu", ""));
-  CAIRN_ASSIGN(request.memory_fraction,
-               json.FloatOr("memory-fraction", kAnyFloat, request.memory_fraction));
+  CAIRN_TRY(ReadCards(json, request));
   return request;
 }
 
 std::string SizeRequestJson(const SizeRequest& request) {
   using Json = nlohmann::ordered_json;
   // A field that comes later must stop the compiler here: it has to be written and read.
-  const auto& [question, parallel, weights_dtype, gpu, memory_fraction] = request;
+  const auto& [question, parallel, weights_dtype, gpu, memory_fraction, memory_gib, bandwidth_gbs,
+               tflops, link, chunk_tokens, prompt, cached, share_overhead, fleet] = request;
   const auto& [codecs, batch, contexts, requests, shared_prefix, row_ranks] = question;
   const auto& [keys, values, convolutions, recurrent] = codecs;
   const auto& [tp, pp, dp, ep, dcp, stage_layers] = parallel;
@@ -149,7 +169,16 @@ std::string SizeRequestJson(const SizeRequest& request) {
                {"pp-layers", stage_layers},
                {"weights-dtype", weights_dtype},
                {"gpu", gpu},
-               {"memory-fraction", memory_fraction}};
+               {"memory-fraction", memory_fraction},
+               {"memory", memory_gib},
+               {"bandwidth", bandwidth_gbs},
+               {"tflops", tflops},
+               {"link", link},
+               {"chunk", chunk_tokens},
+               {"prompt", prompt},
+               {"cached", cached},
+               {"overhead-share", share_overhead},
+               {"fleet", fleet}};
   CAIRN_CHECK(row_ranks == 1);  // AnswerSizeRequest's own
   for (const TokenCount tokens : contexts) json["context"].push_back(tokens.value());
   for (const RequestGroup& group : requests) {

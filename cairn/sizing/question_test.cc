@@ -26,6 +26,15 @@ TEST_CASE("a question written and read is the same question") {
   request.weights_dtype = "fp8";
   request.gpu = "H100x4";
   request.memory_fraction = 0.1;
+  request.memory_gib = 80;
+  request.bandwidth_gbs = 3350.5;
+  request.tflops = 989;
+  request.link = "pcie5";
+  request.chunk_tokens = 512;
+  request.prompt = 4096;
+  request.cached = 1024;
+  request.share_overhead = true;
+  request.fleet = true;
   const std::string json = SizeRequestJson(request);
   const auto read = SizeRequestFromJson(json);
   REQUIRE_MESSAGE(read.has_value(), read.error().message);
@@ -35,6 +44,9 @@ TEST_CASE("a question written and read is the same question") {
   CHECK(read->question.codecs.convolutions == DType::kBF16);
   CHECK(read->question.codecs.recurrent == DType::kF16);
   CHECK(read->memory_fraction == 0.1);
+  CHECK(read->link == "pcie5");
+  CHECK(read->cached == 1024);
+  CHECK(read->fleet);
   CHECK(SizeRequestJson(*read) == json);
 }
 
