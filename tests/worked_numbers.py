@@ -3,7 +3,7 @@
 Each rule (worked_numbers_rules.py) recognises a kind of quantity by the entry's formula, inputs and unit and gives its
 Answer. What an entry leaves out (a model, a length, heads) comes from its text, then from earlier entries of its section, then from the
 section's row in SECTIONS. Sources: "program" is a number of cairn size --json or a ratio, sum or difference of such;
-"mixed" combines one with a number that the text takes as given (weights of 16.4 GB, a bandwidth); "arithmetic" is
+"mixed" combines one with a number that the text takes as given (weights of 16.4 GB); "arithmetic" is
 about no model at all: the formula itself is evaluated.
 """
 
@@ -56,6 +56,10 @@ class Answer(NamedTuple):
     raw: float | None = None  # bytes, where it is an amount of them
 
 
+class Refused(LookupError):
+    """The program's error."""
+
+
 class Program:
     """cairn size --json, each question asked once."""
 
@@ -68,18 +72,17 @@ class Program:
         if command not in self.answers:
             run = subprocess.run(command, capture_output=True, text=True, check=False)
             if run.returncode != 0:
-                raise LookupError(run.stderr.strip())
+                raise Refused(run.stderr.strip())
             self.answers[command] = json.loads(run.stdout)
         return self.answers[command]
 
     def learn_names(self, candidates):
         """Which of the candidates are models of the catalogue."""
         unknown = sorted(set(candidates) - set(self.names))
-        unknown = [name for name in unknown if not pathlib.Path(name).exists()] + ["-"]
-        run = subprocess.run([CAIRN, "size", *unknown[:-1], "x", "--json"], capture_output=True, text=True, check=False)
-        for line in run.stdout.splitlines():
-            answer = json.loads(line)
-            self.names[answer["model"]] = "error" not in answer
+        unknown = [name for name in unknown if not pathlib.Path(name).exists()] + ["no model", "none"]
+        run = subprocess.run([CAIRN, "size", *unknown, "--json"], capture_output=True, text=True, check=False)
+        for name, line in zip(unknown, run.stdout.splitlines(), strict=True):
+            self.names[name] = "error" not in json.loads(line)
 
     def is_model(self, name):
         return self.names.get(name, False)
@@ -206,15 +209,21 @@ class Book:
     def answer(self, entry):
         place = self.place(entry)
         asked = Asked(self, entry, place)
+        refused = False
         for rule in self.rules:
             try:
                 answer = rule(asked)
+            except Refused:
+                refused = True
+                continue
             except (ValueError, LookupError, ZeroDivisionError, TypeError):
                 continue
             if answer is not None:
                 break
         else:
             answer = None
+        if refused and answer is not None and answer.source == "arithmetic":
+            answer = None  # the program was to say it
         asked.remember(answer)
         return answer
 

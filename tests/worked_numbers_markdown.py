@@ -15,7 +15,7 @@ and examples by hand. `tests/data/worked_numbers.json` lists all of them; this p
 
 * Of the {computed} numbers that can be computed, {reproduced} come out exactly as listed: {program} are what
   `cairn size --json` answers (or a ratio, sum or difference of its answers), {mixed} combine an answer with a number
-  that the guide takes as given (weights of 16.4 GB, a bandwidth of 3 TB/s), and {arithmetic} are about no model: the
+  that the guide takes as given (weights of 16.4 GB), and {arithmetic} are about no model: the
   formula is evaluated as it stands.
 * {wrong} of them are printed wrong, and {wrong_other} statements besides are; they are explained below.
 * The other {other} are quotations, measurements, facts of a model's configuration, rules, and examples with made-up

@@ -6,7 +6,7 @@ isn't of its kind. They are tried in the order of RULES.
 
 import re
 
-from worked_numbers import BYTES, DTYPES, HEAD_COUNTS, Answer, evaluate, question_of, shape_text
+from worked_numbers import BYTES, DTYPES, HEAD_COUNTS, Answer, evaluate, lengths_in, question_of, shape_text
 
 FATES = ("kept", "passed_on", "residual", "dropped")
 QUANTITIES = ("marginal_long_context", "inside_window", "per_token", "gib")
@@ -267,7 +267,7 @@ def capacity(asked):
 
 
 def bandwidth(asked):
-    """Bytes over a given bandwidth: a decode step's reads of a state of that size."""
+    """Bytes over a bandwidth: a decode step's reads of a state of that size."""
     amount, rate = asked.number("bytes"), asked.number("Bps")
     if amount is None and asked.number("GB", "GBps") and "GBps" in asked.inputs:
         amount, rate = asked.inputs["GB"] * 1e9, asked.inputs["GBps"] * 1e9
@@ -278,9 +278,24 @@ def bandwidth(asked):
     if not spec or asked.size(spec, tokens)["kv_bytes"] != amount:
         tokens = next(t for t in (1 << 20, 1 << 15, 1000000, 1000, 1) if amount % (2 * t) == 0)
         spec = bytes_spec(amount, tokens)
-    read = asked.size(spec, tokens)["bounds"]["state_read_bytes"]
-    how = question_of(spec, tokens, 1, asked.dtype, f"state_read_bytes over {rate:.4g} bytes/s")
-    return Answer(read / rate * 1000, "mixed", how)
+    flag = ("--bandwidth", f"{rate / 1e9:.12g}")
+    milliseconds = asked.size(spec, tokens, extra=flag)["bounds"]["state_read_ms"]
+    return Answer(milliseconds, "program", question_of(spec, tokens, 1, asked.dtype, *flag))
+
+
+def prefix_hit(asked):
+    """Tokens left to read when a prefix is there already, or how many times more there were without it."""
+    prefix, question = asked.inputs.get("prefix"), asked.number("question")
+    if not prefix or not question:
+        return None
+    cached = prefix if isinstance(prefix, int) else next(lengths_in(f"at {prefix}"))
+    spec = "layers=1,heads=1,hidden=64,intermediate=64,vocab=64"
+    flags = ("--prompt", str(cached + question))
+    after = asked.size(spec, extra=(*flags, "--cached", str(cached)))["bounds"]["prefill_tokens"]
+    how = question_of(spec, 1, 1, asked.dtype, *flags, "--cached", str(cached))
+    if asked.unit == "tokens":
+        return Answer(after, "program", how)
+    return Answer(asked.size(spec, extra=flags)["bounds"]["prefill_tokens"] / after, "program", how)
 
 
 # --- Counts and ratios -------------------------------------------------------------------------------------------
@@ -440,6 +455,8 @@ PREFIXES = {"G": 1e9, "T": 1e12, "P": 1e15, "M": 1e6}
 
 def plain_formula(asked):
     """The formula as it stands, with inputs named or meant by order; units of inputs are changed to the entry's."""
+    if asked.own_shape or set(asked.inputs) & (HEAD_COUNTS | {"T", "B", "N", "params"}):
+        return None  # about a model, so the program's to answer
     inputs = {key: value for key, value in asked.inputs.items() if isinstance(value, (int, float))}
     words = {"question only": "question", "on_cpu": "on_cpu_GB", "measured/predicted - 1": "measured_GB/predicted_GB - 1"}
     value = evaluate(words.get(asked.formula, asked.formula), inputs)
@@ -452,5 +469,5 @@ def plain_formula(asked):
 
 RULES = (recurrent_state, score_matrices, fates, activation_width, projection, table_of_sizes, shared_prefix, requantised,
          literal_per_token, stated_per_token, calculator_run, half, said_again, weights, with_given_weights, kv_size,
-         capacity, bandwidth, elements, caches, saved, layer_mix, ratio_of_heads, ratio_of_shapes, then_in_other_form,
+         capacity, bandwidth, prefix_hit, elements, caches, saved, layer_mix, ratio_of_heads, ratio_of_shapes, then_in_other_form,
          ratio_of_answers, unit_change, quantiser, plain_formula)  # fmt: skip
