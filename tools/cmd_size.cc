@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -27,11 +26,7 @@ TextStyle StyleOf(const SizeArgs& args) {
 Result<SizeReport> Answer(const SizeArgs& args, const std::string& name) {
   CAIRN_ASSIGN(SizeRequest request, args.Request());
   CAIRN_ASSIGN(SizedModel model, ReadSizedModel(name));
-  CAIRN_ASSIGN(SizeReport report, AnswerSizeRequest(std::move(model), std::move(request)));
-  CAIRN_ASSIGN(std::optional<Section> profile,
-               ProfileSectionOf(args.ProfileWithFlags(), report.model.spec));
-  if (profile) report.sections.push_back(*std::move(profile));
-  return report;
+  return AnswerSizeRequest(std::move(model), std::move(request));
 }
 
 // People asked about the state, unless they named a card or asked for all.
@@ -51,7 +46,7 @@ Result<std::string> ReportOf(const SizeArgs& args, const std::string& name) {
   CAIRN_ASSIGN(const SizeArgs::Format format, args.ChosenFormat());
   CAIRN_ASSIGN(SizeReport report, Answer(args, name));
   if (!args.html.empty()) {
-    CAIRN_TRY(WriteSizePage(args.html, name, report));
+    CAIRN_TRY(WriteSizePage(args.html, report));
     return fmt::format("{}: the page, to be opened in a browser\n", args.html);
   }
   if (format == SizeArgs::Format::kJson) {

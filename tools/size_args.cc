@@ -3,31 +3,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <array>
-#include <optional>
 #include <utility>
 
 #include "cairn/base/dtype.h"
 #include "cairn/base/env.h"
+#include "cairn/sizing/profile.h"
+#include "cairn/sizing/question.h"
 
 namespace cairn {
 namespace {
-
-// Forms that some engine keeps keys and values in; this one may not be among them.
-Result<DType> SizedCodecFromName(const char* flag, const std::string& name) {
-  constexpr std::array kCodecs = {DType::kF32,  DType::kF16,  DType::kBF16,  DType::kF8E4M3,
-                                  DType::kI8,   DType::kQ8_0, DType::kQ4_0,  DType::kQ4_1,
-                                  DType::kQ5_0, DType::kQ5_1, DType::kIQ4_NL};
-  if (name == "fp8" || name == "fp8_e4m3" || name == "fp8_e5m2") return DType::kF8E4M3;
-  if (name == "int8") return DType::kI8;
-  const std::optional<DType> dtype = DTypeFromName(name);
-  if (dtype && std::ranges::find(kCodecs, *dtype) != kCodecs.end()) return *dtype;
-  return Fail(ErrorCode::kInvalidArgument,
-              "{} {}: no such state type; f32, f16, bf16, fp8, int8, q8_0, q5_1, q5_0, q4_1, q4_0 "
-              "and iq4_nl are",
-              flag, name);
-}
 
 Result<DType> CodecOfBytes(int bytes) {
   if (bytes == 1) return DType::kF8E4M3;
@@ -89,6 +73,8 @@ void AddCardFlags(SizeArgs& args, CLI::App& command) {
                      "Of a card's memory that may be used (default 0.9)");
   command.add_flag("--overhead-share", args.cards.share_overhead,
                    "Count overhead as a tenth of the weights");
+  command.add_flag("--draft", args.cards.draft_layers,
+                   "Count the layers that draft tokens (multi-token prediction), too");
   command.add_flag("--fleet", args.cards.fleet, "Say which other cards would do");
 }
 
@@ -104,6 +90,47 @@ void AddTimeFlags(SizeArgs& args, CLI::App& command) {
                      "To move state over: pcie5, nvlink4, 100gbe, ... (default: all)");
 }
 
+std::string SettingsHelp() {
+  std::string help = "A setting of the profile, KEY=VALUE; several are allowed:";
+  for (const ProfileSetting& setting : ProfileSettings()) {
+    help += fmt::format("\n  {}: {}", setting.key, setting.help);
+  }
+  return help;
+}
+
+void AddProfileFlags(SizeArgs& args, CLI::App& command) {
+  command.add_option("--profile", args.cards.profile,
+                     "What a serving framework would allocate and print: vllm@0.11.0, "
+                     "sglang@0.5.23, llama.cpp@b8247, lmcache@0.5.6, openvino-genai@2026.3");
+  command.add_option("--set", args.cards.profile_settings, SettingsHelp())->allow_extra_args(false);
+}
+
+// What the other flags say of the cards and the state, in the profile's words; --set wins.
+std::vector<std::string> SettingsOf(const SizeArgs& args) {
+  std::vector<std::string> settings;
+  const auto set = [&](const char* key, int value) {
+    if (value > 1) settings.push_back(fmt::format("{}={}", key, value));
+  };
+  const Parallelism& parallel = args.cards.parallel;
+  set("tp", parallel.tp);
+  set("pp", parallel.pp);
+  set("dcp", parallel.dcp);
+  if (!parallel.stage_layers.empty()) {
+    settings.push_back(fmt::format("stage_layers={}", fmt::join(parallel.stage_layers, ",")));
+  }
+  if (!args.type.empty()) {
+    for (const char* key : {"kv_dtype=", "type_k=", "type_v="}) settings.push_back(key + args.type);
+  }
+  if (!args.key_type.empty()) settings.push_back("type_k=" + args.key_type);
+  if (!args.value_type.empty()) settings.push_back("type_v=" + args.value_type);
+  if (args.contexts.size() == 1) {
+    settings.push_back(fmt::format("max_model_len={}", args.contexts.front()));
+  }
+  const std::vector<std::string>& own = args.cards.profile_settings;
+  settings.insert(settings.end(), own.begin(), own.end());
+  return settings;
+}
+
 }  // namespace
 
 void SizeArgs::AddFlags(CLI::App& command) {
@@ -116,7 +143,7 @@ void SizeArgs::AddFlags(CLI::App& command) {
   AddFormFlags(*this, command);
   AddCardFlags(*this, command);
   AddTimeFlags(*this, command);
-  AddProfileFlags(command, profile);
+  AddProfileFlags(*this, command);
   command.add_flag("--explain", explain, "Print how each number comes about");
   command.add_flag("--full", full, "Print all sections, also where no card is named");
   command.add_flag("--list", list, "List the models that can be sized by name");
@@ -146,31 +173,8 @@ Result<SizeRequest> SizeArgs::Request() const {
   if (parallel.pp == 1 && parallel.stage_layers.size() > 1) {
     parallel.pp = static_cast<int>(parallel.stage_layers.size());
   }
+  if (!request.profile.empty()) request.profile_settings = SettingsOf(*this);
   return request;
-}
-
-ProfileArgs SizeArgs::ProfileWithFlags() const {
-  ProfileArgs args = profile;
-  if (profile.profile.empty()) return args;
-  std::vector<std::string> settings;
-  const auto set = [&](const char* key, int value) {
-    if (value > 1) settings.push_back(fmt::format("{}={}", key, value));
-  };
-  const Parallelism& parallel = cards.parallel;
-  set("tp", parallel.tp);
-  set("pp", parallel.pp);
-  set("dcp", parallel.dcp);
-  if (!parallel.stage_layers.empty()) {
-    settings.push_back(fmt::format("stage_layers={}", fmt::join(parallel.stage_layers, ",")));
-  }
-  if (!type.empty()) {
-    for (const char* key : {"kv_dtype=", "type_k=", "type_v="}) settings.push_back(key + type);
-  }
-  if (!key_type.empty()) settings.push_back("type_k=" + key_type);
-  if (!value_type.empty()) settings.push_back("type_v=" + value_type);
-  if (contexts.size() == 1) settings.push_back(fmt::format("max_model_len={}", contexts.front()));
-  args.settings.insert(args.settings.begin(), settings.begin(), settings.end());
-  return args;
 }
 
 Result<SizeArgs::Format> SizeArgs::ChosenFormat() const {

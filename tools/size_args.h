@@ -8,7 +8,6 @@
 
 #include "cairn/base/status.h"
 #include "cairn/sizing/request.h"
-#include "tools/size_profile.h"
 
 namespace CLI {
 class App;
@@ -29,7 +28,6 @@ struct SizeArgs {
   std::string value_type;
   int dtype_bytes = 0;  // 1, 2 or 4: a spelling of type
   SizeRequest cards;    // what is asked of cards; the rest comes from the fields above
-  ProfileArgs profile;
   bool json = false;
   bool markdown = false;
   bool csv = false;
@@ -40,8 +38,6 @@ struct SizeArgs {
 
   void AddFlags(CLI::App& command);
   Result<SizeRequest> Request() const;
-  // The framework's profile with what the flags above say of the cards and the state; --set wins.
-  ProfileArgs ProfileWithFlags() const;
   // The one that was asked for; an error when there are several.
   Result<Format> ChosenFormat() const;
 };

@@ -26,7 +26,7 @@ Result<SizedModel> ReadPath(const std::string& path) {
   SizedModel model;
   model.name = path;
   model.weights = TotalsOf(described);
-  model.config = described.description.config.value_or("");
+  model.description = std::move(described.description);
   model.spec = std::move(described.model);
   model.notes = std::move(described.notes);
   return model;
@@ -40,6 +40,7 @@ Result<SizedModel> ReadSizedModel(const std::string& name) {
   CAIRN_ASSIGN(model.spec, ModelFromName(name));
   const Result<CatalogEntry> entry = FindInCatalog(name);
   model.name = entry ? std::string(entry->name) : name;
+  model.description.where = model.name;
   return model;
 }
 

@@ -9,9 +9,7 @@
 
 namespace cairn {
 
-// `model_path` is where the report's model was read from.
-Status WriteSizePage(const std::string& html_path, const std::string& model_path,
-                     const SizeReport& report);
+Status WriteSizePage(const std::string& html_path, const SizeReport& report);
 
 }  // namespace cairn
 

@@ -137,7 +137,8 @@ Result<SizedModel> SizedModelOf(const ModelSource& source) {
   return SizedModel{.name = source.name,
                     .spec = std::move(spec),
                     .weights = source.weights,
-                    .notes = source.notes};
+                    .notes = source.notes,
+                    .description = source.description};
 }
 
 std::string ModelSourceJson(const ModelSource& source) {

@@ -100,6 +100,11 @@ Status ReadCards(const HfConfig& json, SizeRequest& request) {
   }
   CAIRN_ASSIGN(request.share_overhead, json.BoolOr("overhead-share", false));
   CAIRN_ASSIGN(request.fleet, json.BoolOr("fleet", false));
+  CAIRN_ASSIGN(request.draft_layers, json.BoolOr("draft", false));
+  CAIRN_ASSIGN(request.profile, json.StringOr("profile", ""));
+  if (const auto settings = json.ListSize("set")) {
+    CAIRN_ASSIGN(request.profile_settings, json.Strings("set", *settings));
+  }
   return {};
 }
 
@@ -148,8 +153,9 @@ Result<SizeRequest> SizeRequestFromJson(std::string_view text) {
 std::string SizeRequestJson(const SizeRequest& request) {
   using Json = nlohmann::ordered_json;
   // A field that comes later must stop the compiler here: it has to be written and read.
-  const auto& [question, parallel, weights_dtype, gpu, memory_fraction, memory_gib, bandwidth_gbs,
-               tflops, link, chunk_tokens, prompt, cached, share_overhead, fleet] = request;
+  const auto& [question, parallel, draft_layers, weights_dtype, gpu, memory_fraction, memory_gib,
+               bandwidth_gbs, tflops, link, chunk_tokens, prompt, cached, share_overhead, fleet,
+               profile, profile_settings] = request;
   const auto& [codecs, batch, contexts, requests, shared_prefix, row_ranks] = question;
   const auto& [keys, values, convolutions, recurrent] = codecs;
   const auto& [tp, pp, dp, ep, dcp, stage_layers] = parallel;
@@ -178,7 +184,10 @@ std::string SizeRequestJson(const SizeRequest& request) {
                {"prompt", prompt},
                {"cached", cached},
                {"overhead-share", share_overhead},
-               {"fleet", fleet}};
+               {"fleet", fleet},
+               {"draft", draft_layers},
+               {"profile", profile},
+               {"set", profile_settings}};
   CAIRN_CHECK(row_ranks == 1);  // AnswerSizeRequest's own
   for (const TokenCount tokens : contexts) json["context"].push_back(tokens.value());
   for (const RequestGroup& group : requests) {

@@ -8,6 +8,7 @@
 
 #include "cairn/sizing/budget_plan.h"
 #include "cairn/sizing/format.h"
+#include "cairn/sizing/profile.h"
 
 namespace cairn {
 namespace {
@@ -54,7 +55,9 @@ Result<WeightStorage> StorageFor(const SizedModel& model, const SizeRequest& req
     CAIRN_ASSIGN(const WeightFormat format, WeightFormatFromName(request.weights_dtype));
     return StorageOf(model.spec, format);
   }
-  if (!model.config.empty()) return StorageOfCheckpoint(model.spec, model.config, model.name);
+  if (const auto& config = model.description.config) {
+    return StorageOfCheckpoint(model.spec, *config, model.name);
+  }
   CAIRN_ASSIGN(const WeightFormat format, WeightFormatFromName("bf16"));
   return StorageOf(model.spec, format);
 }
@@ -75,7 +78,7 @@ Status ChooseGpu(const SizedModel& model, SizeRequest& request, const Gpu*& gpu)
 }
 
 Result<CardQuestion> CardsAskedAbout(const SizedModel& model, const SizeRequest& request,
-                                     const Gpu* gpu) {
+                                     const Gpu* gpu, const Link* link) {
   CardQuestion question;
   question.model = model.spec;
   question.parallel = request.parallel;
@@ -90,13 +93,32 @@ Result<CardQuestion> CardsAskedAbout(const SizedModel& model, const SizeRequest&
   question.chunk_tokens = request.chunk_tokens;
   question.bytes_per_second = request.bandwidth_gbs * 1e9;
   question.flops_per_second = request.tflops * 1e12;
-  if (!request.link.empty()) {
-    CAIRN_ASSIGN(question.link, FindLink(request.link));
-  }
+  question.link = link;
   if (request.prompt > 0) question.prompt = TokenCount(request.prompt);
   question.cached = TokenCount(request.cached);
   question.fleet = request.fleet;
   return question;
+}
+
+Status AddProfile(const SizeRequest& request, const SizedModel& model,
+                  std::vector<Section>& sections) {
+  if (request.profile.empty()) {
+    if (request.profile_settings.empty()) return {};
+    return Fail(ErrorCode::kInvalidArgument,
+                "--set {}: a setting of a profile; --profile FRAMEWORK@VERSION is missing",
+                request.profile_settings.front());
+  }
+  CAIRN_ASSIGN(ProfileQuestion question, ParseProfile(request.profile));
+  for (const std::string& setting : request.profile_settings) {
+    CAIRN_TRY(SetProfile(question, setting));
+  }
+  CAIRN_ASSIGN(Section section, ProfileSection(model.spec, question));
+  sections.push_back(std::move(section));
+  return {};
+}
+
+void AppendDraftLayers(ModelSpec& model) {
+  model.layers.insert(model.layers.end(), model.draft_layers.begin(), model.draft_layers.end());
 }
 
 // Each within what arithmetic can bear; what makes sense beyond that is the sections' to say.
@@ -137,6 +159,7 @@ Result<SizeReport> AnswerSizeRequest(SizedModel model, SizeRequest request) {
     question.tokens.push_back(DefaultContext(model.spec));
   }
   CAIRN_TRY(CheckRates(request));
+  if (request.draft_layers) AppendDraftLayers(model.spec);
   const Gpu* gpu = nullptr;
   CAIRN_TRY(ChooseGpu(model, request, gpu));
   SizeReport report;
@@ -147,8 +170,14 @@ Result<SizeReport> AnswerSizeRequest(SizedModel model, SizeRequest request) {
     CAIRN_ASSIGN(Sizing sizing, SizeModel(rank.spec, of_replica, std::nullopt));
     report.stages.push_back({.rank = std::move(rank), .sizing = std::move(sizing)});
   }
-  CAIRN_ASSIGN(const CardQuestion cards, CardsAskedAbout(model, request, gpu));
+  std::optional<Link> link;
+  if (!request.link.empty()) {
+    CAIRN_ASSIGN(link, ParseLink(request.link));
+  }
+  CAIRN_ASSIGN(const CardQuestion cards,
+               CardsAskedAbout(model, request, gpu, link ? &*link : nullptr));
   CAIRN_ASSIGN(report.sections, CardSections(cards));
+  CAIRN_TRY(AddProfile(request, model, report.sections));
   report.warnings = WarningsOf(model, request, report.sizing);
   report.model = std::move(model);
   report.request = std::move(request);

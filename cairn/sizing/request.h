@@ -13,6 +13,7 @@
 #include "cairn/sizing/parallel.h"
 #include "cairn/sizing/section.h"
 #include "cairn/sizing/sizing.h"
+#include "cairn/spec/model_description.h"
 #include "cairn/spec/model_spec.h"
 
 namespace cairn {
@@ -20,6 +21,7 @@ namespace cairn {
 struct SizeRequest {
   SizingQuestion question = {};  // no tokens and no requests: the model's own context
   Parallelism parallel = {};
+  bool draft_layers = false;       // the layers that draft tokens are run, and keep state
   std::string weights_dtype = {};  // empty: as the file or checkpoint has them, else bf16
   std::string gpu = {};            // "H100", "H100x4"; empty: no card is asked about
   double memory_fraction = 0.9;    // of a card's memory that may be used
@@ -32,6 +34,8 @@ struct SizeRequest {
   int64_t cached = 0;              // of the prompt, already in the state
   bool share_overhead = false;     // overhead is a tenth of the weights, not the runtime's parts
   bool fleet = false;              // also where a card is named: which others would do
+  std::string profile = {};        // "vllm@0.27.1": what that framework would print; empty: none
+  std::vector<std::string> profile_settings = {};  // "max_model_len=131072"
 };
 
 // What one card of a pipeline stage keeps.
@@ -45,7 +49,7 @@ struct SizedModel {
   ModelSpec spec;
   std::optional<WeightTotals> weights = std::nullopt;
   std::vector<std::string> notes = {};  // of the file: what is missing or odd there
-  std::string config = {};              // the text of its config.json, if it has one
+  ModelDescription description = {};    // what `spec` was read from
 };
 
 struct SizeReport {
@@ -60,7 +64,8 @@ struct SizeReport {
   const StageSizing& FullestStage(size_t answer) const;
 };
 
-// Errors: those of SizeModel, RankModels and CardSections, and names that aren't known.
+// Errors: those of SizeModel, RankModels, CardSections and ProfileSection, and names that aren't
+// known.
 Result<SizeReport> AnswerSizeRequest(SizedModel model, SizeRequest request);
 
 // The model's own context, or a common one where its file names none.
