@@ -102,7 +102,7 @@ def random_question(draw):
         if draw.random() < 0.3:
             values[flag] = draw.choice([1, 2, 2, 3, 4])
     if draw.random() < 0.4:
-        values["gpu"] = draw.choice(["H100 SXM", "A100 SXM 80GB", "RTX 4090", "MI300X"])
+        values["gpu"] = draw.choice(["H100 SXM", "A100 80GB SXM", "RTX 4090", "MI300X"])
         values["gpu-count"] = draw.choice([1, 2, 8])
     if draw.random() < 0.3:
         values["weights-dtype"] = draw.choice(["bf16", "f8_e4m3", "f32"])
@@ -152,7 +152,7 @@ class PageTest(unittest.TestCase):
         run = size(*command[2:], "--json", cwd=cwd)
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertEqual(seen["json"], run.stdout)
-        markdown = size(*command[2:], "--markdown", cwd=cwd).stdout.replace("\\", "")
+        markdown = size(*command[2:], "--markdown", "--full", "--explain", cwd=cwd).stdout.replace("\\", "")
         for text in seen["texts"]:
             self.assertIn(text.replace("\\", "").strip(), markdown)
 

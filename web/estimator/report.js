@@ -22,7 +22,7 @@ function sectionElement(section) {
   if (section.title) made.append(html("h2", {}, section.title));
   if (section.bar.length) made.append(...bar(section.bar, section.title));
   if (section.fields.length) made.append(html("dl", {}, ...section.fields.flatMap(fieldElements)));
-  made.append(...section.tables.map(tableElement));
+  made.append(...section.tables.filter(({ rows }) => rows.length > 0).map(tableElement));
   made.append(...section.warnings.map((text) => html("p", { class: "warning" }, text)));
   made.append(...section.notes.map((text) => html("p", { class: "muted" }, text)));
   return made;
