@@ -7,7 +7,10 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import time
 import unittest
+
+import jsonschema
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CAIRN = os.environ.get("CAIRN", str(ROOT / "build" / "cairn"))
@@ -117,6 +120,100 @@ class SizeTest(unittest.TestCase):
         self.assertIn(f",{total}\n", size(*arguments, "--csv").stdout)
         self.assertIn(f"| {total:,} |", size(*arguments, "--markdown").stdout)
         self.assert_refused([*arguments, "--csv", "--json"], "expected one of them")
+
+    def test_every_report_fits_the_schema(self):
+        schema = json.loads((ROOT / "docs" / "size_schema.json").read_text())
+        validator = jsonschema.Draft7Validator(schema)
+        folders = [*GOLDEN.glob("*/config.json"), *(ROOT / "tests" / "golden_states").glob("*/config.json")]
+        configs = ROOT.parent / "shared" / "data" / "configs"
+        paths = [path.parent for path in folders] + sorted(configs.glob("*.json"))[::6]
+        self.assertGreaterEqual(len(folders), 48)
+        questions = [["-c", "100,5000", "--full"],
+                     ["--gpu", "H100x2", "--profile", "vllm@0.27.1", "--set", "available_kv_gib=10"]]
+        for question in questions:
+            run = size(*paths, *question, "--json")
+            lines = run.stdout.splitlines()
+            self.assertEqual(len(lines), len(paths))
+            sized = [answer for answer in map(json.loads, lines) if "error" not in answer]
+            self.assertGreaterEqual(len(sized), 48 if question == questions[0] else 40)
+            for answer in sized:
+                problems = [f"{list(e.absolute_path)}: {e.message}" for e in validator.iter_errors(answer)]
+                self.assertEqual(problems, [], answer["model"])
+        broken = size_json(GOLDEN / "llama_mha")
+        del broken["sizes"][0]["kv_bytes"]
+        self.assertFalse(validator.is_valid(broken))
+
+    def test_a_name_a_shape_and_a_config_of_one_model_are_sized_alike(self):
+        named = size_json("llama-2-7b", "-c", 4096)
+        shaped = size_json("layers=32,kv_heads=32,head_dim=128", "-c", 4096)
+        self.assertEqual(named["model"], "meta-llama/Llama-2-7b-hf")
+        self.assertEqual(named["total_bytes"], 2 << 30)
+        self.assertEqual(shaped["total_bytes"], named["total_bytes"])
+        self.assert_refused(["lama-2-7b"], "Llama-2-7b-hf")
+        self.assert_refused(["layers=32,kv_haeds=8"], "kv_haeds")
+        self.assertIn("meta-llama/Llama-2-7b-hf", size("--list").stdout)
+        self.assert_refused([], "expected a model")
+
+    def test_models_side_by_side_are_a_row_each(self):
+        table = json.loads(size("compare", "Qwen3-8B", "DeepSeek-V3", "-c", 1000, "--json").stdout)["compare"]
+        self.assertEqual([row["bytes_per_token"] for row in table["models"]], [147456, 61 * 576 * 2])
+        self.assert_refused(["compare", "Qwen3-8B", "no-such-model-1"], "no-such-model-1")
+
+    def test_a_card_named_gives_a_budget_that_adds_up(self):
+        answer = size_json("Qwen3-8B", "-c", 32768, "--batch", 8, "--gpu", "H100x2")
+        budget = answer["budget"]
+        self.assertEqual(answer["parallel"]["tp"], 2)
+        self.assertEqual(budget["state_bytes"], answer["parallel"]["stages"][0]["sizes"][0]["total_bytes"])
+        used = budget["weights_bytes"] + budget["activations_bytes"] + budget["overhead_bytes"]
+        self.assertEqual(budget["left_bytes"], budget["usable_bytes"] - used)
+        self.assertEqual(budget["headroom_bytes"], budget["left_bytes"] - budget["state_bytes"])
+        self.assertTrue(budget["fits"])
+        most = budget["max_batch"]
+        again = size_json("Qwen3-8B", "-c", 32768, "--batch", most, "--gpu", "H100x2")["budget"]
+        beyond = size_json("Qwen3-8B", "-c", 32768, "--batch", most + 1, "--gpu", "H100x2")["budget"]
+        self.assertTrue(again["fits"])
+        self.assertFalse(beyond["fits"])
+        self.assert_refused(["Qwen3-8B", "--gpu", "H1000"], "H1000", "nearest")
+        self.assert_refused(["Qwen3-8B", "--gpu", "H100x4", "--tp", 2], "names 4 cards")
+        self.assert_refused(["Qwen3-8B", "--memory-fraction", 1.5, "--gpu", "H100"], "1.5")
+
+    def test_a_profile_takes_the_cards_and_forms_from_the_other_flags(self):
+        answer = size_json("Qwen3-8B", "-c", 32768, "--tp", 2, "--kv-dtype", "fp8", "--profile", "vllm@0.20.0",
+                           "--set", "available_kv_gib=10")
+        self.assertEqual(answer["profile"]["bytes_per_block"], 16 * 36 * 4 * 2 * 128)
+        self.assert_refused(["Qwen3-8B", "--set", "tp=2"], "--profile")
+        self.assert_refused(["Qwen3-8B", "--profile", "wllm@1"], "wllm")
+        self.assert_refused(["Qwen3-8B", "--profile", "vllm@0.20.0", "--set", "no_such=1"], "no_such")
+
+    def test_draft_layers_count_when_asked(self):
+        plain = size_json("DeepSeek-V3", "-c", 1000, "--kv-dtype", "bf16")
+        drafting = size_json("DeepSeek-V3", "-c", 1000, "--kv-dtype", "bf16", "--draft")
+        self.assertEqual(drafting["total_bytes"] * 61, plain["total_bytes"] * 62)
+
+    def test_the_first_megabytes_of_a_gguf_file_are_enough(self):
+        whole = ROOT / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+        if not whole.exists():
+            self.skipTest("no models; make models brings them")
+        with tempfile.TemporaryDirectory() as name:
+            part = pathlib.Path(name) / "part.gguf"
+            with whole.open("rb") as file:
+                part.write_bytes(file.read(8 << 20))
+            complete, cut = size_json(whole), size_json(part)
+        for key in ("layers", "sizes", "parameters", "bytes_per_token"):
+            self.assertEqual(cut[key], complete[key], key)
+
+    def test_all_configs_are_sized_in_two_seconds_and_one_at_once(self):
+        configs = ROOT.parent / "shared" / "data" / "configs"
+        paths = sorted(configs.glob("*.json")) or sorted(GOLDEN.glob("*/config.json"))
+        # The best of three: others use this machine, too.
+        self.assertLess(min(self.seconds(*paths, "--json") for _ in range(3)), 2)
+        self.assertLess(min(self.seconds(paths[0]) for _ in range(5)), 0.05)
+
+    @staticmethod
+    def seconds(*arguments):
+        start = time.monotonic()
+        size(*arguments)
+        return time.monotonic() - start
 
     def test_explain_prints_formulas_with_numbers_filled_in(self):
         run = size(GOLDEN / "gemma3_text", "-c", 4096, "--explain")

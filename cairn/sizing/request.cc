@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -177,6 +178,11 @@ Result<SizeReport> AnswerSizeRequest(SizedModel model, SizeRequest request) {
   CAIRN_ASSIGN(const CardQuestion cards,
                CardsAskedAbout(model, request, gpu, link ? &*link : nullptr));
   CAIRN_ASSIGN(report.sections, CardSections(cards));
+  // Whether it fits is what people look for first.
+  const auto budget = std::ranges::find(report.sections, "budget", &Section::key);
+  if (budget != report.sections.end()) {
+    std::rotate(report.sections.begin(), budget, std::next(budget));
+  }
   CAIRN_TRY(AddProfile(request, model, report.sections));
   report.warnings = WarningsOf(model, request, report.sizing);
   report.model = std::move(model);
