@@ -50,6 +50,14 @@ class GpusTest(unittest.TestCase):
             [link["name"] for link in answer["links"]["links"]], ["pcie5", "nvlink4", "if-mi300"]
         )
 
+    def test_words_may_stand_in_any_order(self):
+        answer = json.loads(gpus("--json", "A100 SXM 80GB").stdout)
+        self.assertEqual([d["name"] for d in answer["gpus"]["devices"]], ["A100 80GB SXM"])
+
+    def test_the_text_says_how_far_sources_were_checked(self):
+        text = " ".join(gpus().stdout.split())
+        self.assertIn('one "as quoted elsewhere" was compared with copies', text)
+
     def test_an_unknown_name_ends_with_code_2_and_a_hint_on_one_line(self):
         run = gpus("H1000")
         self.assertEqual(run.returncode, 2)

@@ -1,6 +1,7 @@
 #include "cairn/sizing/hardware.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +18,11 @@ namespace {
 
 constexpr size_t kMaxName = 64;
 
+// Makers and their brands say nothing that the rest of a name doesn't.
+constexpr auto kBrands =
+    std::to_array<std::string_view>({"nvidia", "amd", "intel", "google", "apple", "geforce",
+                                     "instinct", "tesla", "quadro", "infiniband"});
+
 // Letters and digits alone, in lower case: "H100-SXM" and "h100 sxm" are one name.
 std::string Plain(std::string_view name) {
   std::string plain;
@@ -24,21 +30,46 @@ std::string Plain(std::string_view name) {
     const auto byte = static_cast<unsigned char>(letter);
     if (std::isalnum(byte) != 0) plain += static_cast<char>(std::tolower(byte));
   }
-  for (const std::string_view word : {"nvidia", "amd", "intel", "google", "apple", "geforce",
-                                      "instinct", "tesla", "quadro", "infiniband"}) {
+  for (const std::string_view word : kBrands) {
     if (plain.starts_with(word) && plain.size() > word.size()) plain.erase(0, word.size());
   }
   return plain;
 }
 
-// The row's name and its aliases, all plain.
+bool IsNumber(std::string_view word) {
+  return !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// The words of a name without brands, in alphabetical order: "A100 SXM 80 GB" and "A100-80GB-SXM"
+// are one name.
+std::string SortedWords(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (const char letter : name) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (std::isalnum(byte) != 0) {
+      words.back() += static_cast<char>(std::tolower(byte));
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  for (size_t i = 1; i < words.size(); ++i) {
+    if (words[i] == "gb" && IsNumber(words[i - 1])) words[i - 1] += std::exchange(words[i], "");
+  }
+  std::erase_if(words, [](const std::string& word) {
+    return word.empty() || std::ranges::find(kBrands, word) != kBrands.end();
+  });
+  std::ranges::sort(words);
+  return fmt::to_string(fmt::join(words, " "));
+}
+
+// The row's name and its aliases, in the spelling that `spell` gives.
 template <class Row>
-std::vector<std::string> NamesOf(const Row& row) {
-  std::vector<std::string> names = {Plain(row.name)};
+std::vector<std::string> NamesOf(const Row& row, std::string (*spell)(std::string_view) = Plain) {
+  std::vector<std::string> names = {spell(row.name)};
   std::string_view rest = row.aliases;
   while (!rest.empty()) {
     const size_t end = std::min(rest.find(' '), rest.size());
-    names.push_back(Plain(rest.substr(0, end)));
+    names.push_back(spell(rest.substr(0, end)));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return names;
@@ -46,11 +77,13 @@ std::vector<std::string> NamesOf(const Row& row) {
 
 template <class Row>
 const Row* Find(std::span<const Row> rows, std::string_view name) {
-  const std::string plain = Plain(name);
-  if (plain.empty()) return nullptr;
-  for (const Row& row : rows) {
-    const auto names = NamesOf(row);
-    if (std::ranges::find(names, plain) != names.end()) return &row;
+  for (const auto spell : {Plain, SortedWords}) {
+    const std::string spelled = spell(name);
+    if (spelled.empty()) continue;
+    for (const Row& row : rows) {
+      const auto names = NamesOf(row, spell);
+      if (std::ranges::find(names, spelled) != names.end()) return &row;
+    }
   }
   return nullptr;
 }
@@ -156,6 +189,12 @@ constexpr auto kRates = std::to_array<std::pair<std::string_view, double>>({
 });
 constexpr double kMaxGbs = 1e6;
 
+// How far a source can be relied on is told where it is shown.
+constexpr std::string_view kSourcesNote =
+    "a source named alone was read; one \"as quoted elsewhere\" was compared with copies and "
+    "quotations of it, "
+    "one \"not re-read\" with nothing";
+
 std::string_view KindName(LinkKind kind) {
   constexpr std::array<std::string_view, 4> kNames = {"devices", "host", "network", "storage"};
   return kNames[static_cast<size_t>(kind)];
@@ -256,7 +295,8 @@ Section GpusSection() {
       "memory is what the driver reports where that is known, else the size as sold in powers of "
       "1,024; the difference is ECC and what the firmware keeps",
       "compute is dense: without 2:4 sparsity, with FP32 accumulation",
-      "figures are peaks of the makers' documents; a kernel reaches 60 to 90 % of them"};
+      "figures are peaks of the makers' documents; a kernel reaches 60 to 90 % of them",
+      std::string(kSourcesNote)};
   return section;
 }
 
@@ -277,7 +317,7 @@ Section LinksSection() {
   section.tables.push_back(std::move(table));
   section.notes = {
       "one direction, after the line code; makers often print both directions together",
-      "storage is sequential, of one drive"};
+      "storage is sequential, of one drive", std::string(kSourcesNote)};
   return section;
 }
 

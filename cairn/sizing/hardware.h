@@ -31,7 +31,7 @@ struct Gpu {
   double fp4_tflops = 0;
   std::string_view link;    // between devices of a server: a Link's name
   std::string_view host;    // to the host's memory: a Link's name, or "shared"
-  std::string_view source;  // the title of the maker's document
+  std::string_view source;  // the maker's document, and how far it was checked: see the table
 
   Bytes Memory() const;
   double BytesPerSecond() const { return bandwidth_gbs * 1e9; }
@@ -66,8 +66,9 @@ struct GpuChoice {
   int64_t count = 1;
 };
 
-// "H100x4", "h100-sxm x 8", "8xMI300X", "RTX 4090". Case, spaces, dashes and the maker's name don't
-// count. An unknown name is refused with the nearest ones.
+// "H100x4", "h100-sxm x 8", "8xMI300X", "RTX 4090", "A100 SXM 80 GB". Case, spaces, dashes, the
+// maker's name and the order of words don't count. An unknown name is refused with the nearest
+// ones.
 Result<GpuChoice> ParseGpu(std::string_view text);
 // "pcie5", "NVLink 4", "400GbE".
 Result<const Link*> FindLink(std::string_view name);

@@ -56,4 +56,43 @@ TEST_CASE("figures are of the right size: GB, GB/s and TFLOP/s, and narrower typ
   }
 }
 
+TEST_CASE("figures with 2:4 sparsity, or with FP16 accumulation, are halved") {
+  struct Dense {
+    const char* name;
+    double bf16;
+    double printed;  // what the maker prints first
+  };
+  for (const auto& [name, bf16, printed] : {Dense{"H100 SXM", 989, 1979},
+                                            {"H100 PCIe", 756, 1513},
+                                            {"H100 NVL", 835.5, 1671},
+                                            {"B200", 2250, 4500},
+                                            {"GB200", 2500, 5000},
+                                            {"L4", 121, 242},
+                                            {"RTX 4090", 165.2, 330.3},
+                                            {"RTX 5090", 209.5, 419},
+                                            {"MI300X", 1307.4, 2614.9}}) {
+    CAPTURE(name);
+    CHECK_EQ(ParseGpu(name)->gpu->bf16_tflops, bf16);
+    CHECK_EQ(bf16, doctest::Approx(printed / 2).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("compute follows from cores and clock where makers state those") {
+  // Floating-point operations a clock, of all matrix cores, x GHz / 1,000.
+  CHECK_EQ(ParseGpu("A100")->gpu->bf16_tflops,
+           doctest::Approx(432 * 512 * 1.410 / 1000).epsilon(1e-3));
+  CHECK_EQ(ParseGpu("H100")->gpu->bf16_tflops,
+           doctest::Approx(528 * 1024 * 1.830 / 1000).epsilon(1e-3));
+  CHECK_EQ(ParseGpu("MI300X")->gpu->bf16_tflops,
+           doctest::Approx(1216 * 512 * 2.100 / 1000).epsilon(1e-3));
+  CHECK_EQ(ParseGpu("MI355X")->gpu->bf16_tflops,
+           doctest::Approx(1024 * 1024 * 2.400 / 1000).epsilon(1e-3));
+  CHECK_EQ(ParseGpu("RTX PRO 6000")->gpu->bf16_tflops,
+           doctest::Approx(188 * 1024 * 2.617 / 1000).epsilon(1e-3));
+  CHECK_EQ(ParseGpu("RTX 5080")->gpu->bf16_tflops,
+           doctest::Approx(84 * 512 * 2.617 / 1000).epsilon(1e-3));
+  CHECK_EQ(ParseGpu("Gaudi 3")->gpu->bf16_tflops,
+           doctest::Approx(8 * 65536 * 2 * 1.600 / 1000).epsilon(1e-3));
+}
+
 }  // namespace cairn

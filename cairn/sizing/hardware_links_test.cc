@@ -27,4 +27,27 @@ TEST_CASE("PCIe doubles from version to version, after its line code") {
            doctest::Approx(64.0 * 16 / 8 * 236 / 256).epsilon(1e-4));
 }
 
+TEST_CASE("a rate that a maker prints for both directions is halved") {
+  struct BothWays {
+    const char* name;
+    double gbs;
+  };
+  for (const auto& [name, gbs] : {BothWays{"nvlink2", 300},
+                                  {"nvlink3", 600},
+                                  {"nvlink4", 900},
+                                  {"nvlink5", 1800},
+                                  {"nvl-bridge", 600},
+                                  {"nvlink-c2c", 900},
+                                  {"if-mi300", 7 * 128},
+                                  {"if-mi350", 7 * 153.6},
+                                  {"ici-v5e", 400},
+                                  {"ici-v5p", 1200},
+                                  {"ici-v6e", 800},
+                                  {"ici-7x", 1200}}) {
+    CAPTURE(name);
+    CHECK_EQ((*FindLink(name))->read_gbs, doctest::Approx(gbs / 2));
+    CHECK_EQ((*FindLink(name))->write_gbs, doctest::Approx(gbs / 2));
+  }
+}
+
 }  // namespace cairn

@@ -37,6 +37,31 @@ TEST_CASE("a GPU is found under any spelling, with a count before or after it") 
   CHECK_EQ(NameOf("A100-40GB"), "A100 40GB PCIe x1");
 }
 
+TEST_CASE("the words of a GPU's name may stand in any order, with a count") {
+  CHECK_EQ(NameOf("A100 SXM 80GB"), "A100 80GB SXM x1");
+  CHECK_EQ(NameOf("A100 PCIe 40 GB x 2"), "A100 40GB PCIe x2");
+  CHECK_EQ(NameOf("8x NVIDIA A100 SXM 80 GB"), "A100 80GB SXM x8");
+  CHECK_EQ(NameOf("RTX 5060 16GB Ti"), "RTX 5060 Ti 16GB x1");
+  CHECK_EQ(NameOf("4090 RTX"), "RTX 4090 x1");
+  CHECK_EQ(NameOf("SXM H200"), "H200 SXM x1");
+  CHECK_EQ((*FindLink("NDR InfiniBand"))->name, "ndr");
+  for (const char* text : {"nvidia", "gb", "80 gb", "GB 80 A100", "A100 SXM", "SXM"}) {
+    CAPTURE(text);
+    const auto choice = ParseGpu(text);
+    CHECK_EQ(choice.has_value(), std::string_view(text) == "A100 SXM");
+  }
+}
+
+TEST_CASE("names that drivers print are known") {
+  CHECK_EQ(NameOf("NVIDIA A100-SXM4-80GB"), "A100 80GB SXM x1");
+  CHECK_EQ(NameOf("NVIDIA H100 80GB HBM3"), "H100 SXM x1");
+  CHECK_EQ(NameOf("NVIDIA GH200 144G HBM3e"), "GH200 144GB x1");
+  CHECK_EQ(NameOf("NVIDIA B300 SXM6 AC"), "B300 x1");
+  CHECK_EQ(NameOf("NVIDIA RTX PRO 6000 Blackwell Server Edition"), "RTX PRO 6000 x1");
+  CHECK_EQ(NameOf("Tesla P100-PCIE-16GB"), "P100 16GB x1");
+  CHECK_EQ(NameOf("AMD Instinct MI250"), "MI250 x1");
+}
+
 TEST_CASE("an unknown GPU is refused with the nearest names, in one line") {
   CHECK_EQ(Refusal("H1000"),
            "--gpu H1000: no such GPU; the nearest are H100 SXM, A100 80GB SXM and H200 SXM "
@@ -100,6 +125,7 @@ TEST_CASE("the sections list every device and link with a cell for each column")
   REQUIRE_EQ(gpus.tables.size(), 1);
   CHECK_EQ(gpus.tables[0].rows.size(), Gpus().size());
   for (const auto& row : gpus.tables[0].rows) CHECK_EQ(row.size(), gpus.tables[0].columns.size());
+  CHECK_NE(gpus.notes.back().find("not re-read"), std::string::npos);
   const Section links = LinksSection();
   CHECK_EQ(links.tables[0].rows.size(), Links().size());
   for (const auto& row : links.tables[0].rows) CHECK_EQ(row.size(), links.tables[0].columns.size());
