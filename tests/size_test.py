@@ -284,6 +284,26 @@ class SizeTest(unittest.TestCase):
             config.write_text(text.replace('"model_type": "llama"', '"model_type": "bert"'))
             self.assert_refused([config], "bert", "encoder")
 
+    def test_a_flags_value_that_is_none_is_named_with_what_would_be_right(self):
+        for flag in ("-c", "--batch", "--tp", "--memory", "--gpu", "--kv-dtype", "--html", "--profile"):
+            self.assert_refused(["Qwen3-8B", flag, ""], "empty, expected a value")
+        for flag in ("-c", "--batch", "--tp", "--chunk"):
+            self.assert_refused(["Qwen3-8B", flag, "1e3"], "1e3", "expected an integer")
+            self.assert_refused(["Qwen3-8B", flag, str(1 << 70)], "expected an integer up to")
+        for flag in ("--memory", "--bandwidth", "--tflops"):
+            self.assert_refused(["Qwen3-8B", flag, "much"], "much", "expected a number")
+            self.assert_refused(["Qwen3-8B", flag, "0"], "expected more than 0")
+        self.assert_refused(["Qwen3-8B", "--dtype-bytes", 2, "--kv-dtype", "fp8"], "expected one")
+
+    def test_a_report_that_cannot_be_written_is_a_failure(self):
+        for arguments in (["Qwen3-8B", "-c", "10"], ["Qwen3-8B", "--full"]):
+            with open("/dev/full", "w") as full:
+                run = subprocess.run([CAIRN, "size", *arguments], stdout=full, stderr=subprocess.PIPE, text=True,
+                                     check=False)
+            self.assertEqual(run.returncode, 1)
+            self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
+            self.assertIn("standard output: cannot write", run.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -3,8 +3,10 @@
 // Exit codes: 0 done, 1 a failure, 2 bad input (flags, files, models), one line on stderr for both.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -30,6 +32,24 @@ std::vector<std::string> ArgumentsOf(int argc, char** argv) {
   return arguments;
 }
 
+// A full disk mustn't pass for an answer. fmt throws when a write fails; what is still buffered
+// fails at the flush.
+int RunReporting(const cairn::ChosenCommand& chosen) {
+  int code = 0;
+  std::string problem;
+  try {
+    code = chosen();
+  } catch (const std::system_error& error) {
+    problem = error.code().message();
+  }
+  if (problem.empty() && std::fflush(stdout) != 0) {
+    problem = std::generic_category().message(errno);
+  }
+  if (problem.empty()) return code;
+  std::fprintf(stderr, "cairn: standard output: cannot write: %s\n", problem.c_str());
+  return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -47,5 +67,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "cairn: %s (see cairn --help)\n", problem.what());
     return 2;
   }
-  return chosen();
+  return RunReporting(chosen);
 }

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <climits>
+#include <optional>
+#include <system_error>
 #include <utility>
 
 #include "cairn/base/dtype.h"
@@ -13,6 +17,41 @@
 namespace cairn {
 namespace {
 
+template <typename Number>
+std::optional<Number> NumberIn(const std::string& text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// The parser would read an empty value as 0 and say of a wrong one only that it is wrong. Every
+// flag's own range ends within an int's.
+std::string ProblemOf(const std::string& type, const std::string& value) {
+  if (value.empty()) return "empty, expected a value";
+  if (type.starts_with("INT") && !NumberIn<int>(value)) {
+    return fmt::format("{}, expected an integer up to {}", value, INT_MAX);
+  }
+  if (type.starts_with("FLOAT") && !NumberIn<double>(value)) {
+    return fmt::format("{}, expected a number", value);
+  }
+  return {};
+}
+
+void CheckValues(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    if (option->get_items_expected_max() == 0 || option->get_positional()) continue;
+    option->check([type = option->get_type_name()](const std::string& value) {
+      return ProblemOf(type, value);
+    });
+  }
+}
+
+// 0 stands for "not given" where sizes and rates are kept.
+std::string ProblemOfZero(const std::string& value) {
+  return NumberIn<double>(value) == 0.0 ? fmt::format("{}, expected more than 0", value) : "";
+}
+
 Result<DType> CodecOfBytes(int bytes) {
   if (bytes == 1) return DType::kF8E4M3;
   if (bytes == 2) return DType::kBF16;
@@ -21,6 +60,10 @@ Result<DType> CodecOfBytes(int bytes) {
 }
 
 Result<StateCodecs> CodecsOf(const SizeArgs& args) {
+  if (args.dtype_bytes != 0 && !args.type.empty()) {
+    return Fail(ErrorCode::kInvalidArgument, "--dtype-bytes {} and --kv-dtype {}: expected one",
+                args.dtype_bytes, args.type);
+  }
   const auto read = [&](const char* flag, const std::string& own) -> Result<DType> {
     if (!own.empty()) return SizedCodecFromName(flag, own);
     if (!args.type.empty()) return SizedCodecFromName("--kv-dtype", args.type);
@@ -51,7 +94,8 @@ void AddFormFlags(SizeArgs& args, CLI::App& command) {
                      "Stored form of keys and values: f32, f16 (default), bf16, fp8, q8_0, ...");
   command.add_option("--cache-type-k", args.key_type, "-ctk: stored form of keys");
   command.add_option("--cache-type-v", args.value_type, "-ctv: stored form of values");
-  command.add_option("--dtype-bytes", args.dtype_bytes, "1, 2 or 4: fp8, bf16 or f32");
+  command.add_option("--dtype-bytes", args.dtype_bytes, "1, 2 or 4: fp8, bf16 or f32")
+      ->check(ProblemOfZero);
   command.add_option("--weights-dtype", args.cards.weights_dtype,
                      "Stored form of the weights: f32, bf16, fp8, int8, awq, mxfp4, q4_k, ... "
                      "(default: the file's or the checkpoint's)");
@@ -68,7 +112,8 @@ void AddCardFlags(SizeArgs& args, CLI::App& command) {
   command.add_option("--ep", parallel.ep, "Cards that divide the experts");
   command.add_option("--dcp", parallel.dcp, "Of the --tp cards, so many divide a request's rows");
   command.add_option("--gpu", args.cards.gpu, "A card, or NAMExN; `cairn gpus` lists them");
-  command.add_option("--memory", args.cards.memory_gib, "GiB of a card (default: the GPU's)");
+  command.add_option("--memory", args.cards.memory_gib, "GiB of a card (default: the GPU's)")
+      ->check(ProblemOfZero);
   command.add_option("--memory-fraction", args.cards.memory_fraction,
                      "Of a card's memory that may be used (default 0.9)");
   command.add_flag("--overhead-share", args.cards.share_overhead,
@@ -83,9 +128,12 @@ void AddTimeFlags(SizeArgs& args, CLI::App& command) {
   command.add_option("--prompt", args.cards.prompt,
                      "Tokens to read (default: the longest request's)");
   command.add_option("--cached", args.cards.cached, "Of them, already in the state");
-  command.add_option("--bandwidth", args.cards.bandwidth_gbs,
-                     "GB/s of a card's memory (default: the GPU's)");
-  command.add_option("--tflops", args.cards.tflops, "Of a card (default: the GPU's)");
+  command
+      .add_option("--bandwidth", args.cards.bandwidth_gbs,
+                  "GB/s of a card's memory (default: the GPU's)")
+      ->check(ProblemOfZero);
+  command.add_option("--tflops", args.cards.tflops, "Of a card (default: the GPU's)")
+      ->check(ProblemOfZero);
   command.add_option("--link", args.cards.link,
                      "To move state over: pcie5, nvlink4, 100gbe, ... (default: all)");
 }
@@ -151,6 +199,7 @@ void SizeArgs::AddFlags(CLI::App& command) {
   command.add_flag("--markdown", markdown, "Print Markdown");
   command.add_flag("--csv", csv, "Print CSV");
   command.add_option("--html", html, "Write a page that answers for this model, in any browser");
+  CheckValues(command);
 }
 
 Result<SizeRequest> SizeArgs::Request() const {

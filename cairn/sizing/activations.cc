@@ -51,6 +51,23 @@ Status CheckQuestion(const ActivationQuestion& question) {
   return {};
 }
 
+struct StepBytes {
+  Bytes layers;  // live at most in a layer
+  Bytes logits;
+  Bytes end;  // after the last layer, when its stages are gone but for the residual stream
+};
+
+Result<StepBytes> BytesOfStep(const ActivationAnswer& widths, const ActivationQuestion& step) {
+  StepBytes bytes;
+  CAIRN_ASSIGN(bytes.layers, Product({widths.live_width, step.chunk_tokens, step.element_bytes}));
+  const int64_t sequences = std::min(step.sequences, step.chunk_tokens);
+  CAIRN_ASSIGN(bytes.logits, Product({widths.words, sequences, step.logit_bytes}));
+  CAIRN_ASSIGN(const Bytes stream,
+               Product({widths.stream_width, step.chunk_tokens, step.element_bytes}));
+  bytes.end = stream + bytes.logits;
+  return bytes;
+}
+
 // Query heads of a layer with softmax attention; 0 of others.
 struct HeadsOfMixer {
   int64_t operator()(const AttentionSpec& attention) const { return attention.heads; }
@@ -174,22 +191,23 @@ Result<ActivationAnswer> PeakActivations(const ModelSpec& model,
       }
     }
   }
-  CAIRN_ASSIGN(const Bytes live,
-               Product({answer.live_width, question.chunk_tokens, question.element_bytes}));
-  const int64_t words = (model.vocabulary + question.parallel.tp - 1) / question.parallel.tp;
-  CAIRN_ASSIGN(answer.logits, Product({words, std::min(question.sequences, question.chunk_tokens),
-                                       question.logit_bytes}));
-  // Logits come after the last layer, when its stages are gone but for the residual stream.
-  CAIRN_ASSIGN(const Bytes stream,
-               Product({model.hidden, question.chunk_tokens, question.element_bytes}));
-  answer.peak = live;
-  if (stream + answer.logits > live) {
-    answer.peak = stream + answer.logits;
+  answer.stream_width = model.hidden;
+  answer.words = (model.vocabulary + question.parallel.tp - 1) / question.parallel.tp;
+  CAIRN_ASSIGN(const StepBytes step, BytesOfStep(answer, question));
+  answer.logits = step.logits;
+  answer.peak = std::max(step.layers, step.end);
+  if (step.end > step.layers) {
     answer.stage = "logits";
     answer.formula = fmt::format("residual {} of each token + {} logits of {} sequences",
-                                 model.hidden, words, question.sequences);
+                                 model.hidden, answer.words, question.sequences);
   }
   return answer;
+}
+
+Result<Bytes> PeakOfStep(const ActivationAnswer& widths, const ActivationQuestion& step) {
+  CAIRN_TRY(CheckQuestion(step));
+  CAIRN_ASSIGN(const StepBytes bytes, BytesOfStep(widths, step));
+  return std::max(bytes.layers, bytes.end);
 }
 
 Result<Section> ActivationsSection(const ModelSpec& model, const ActivationQuestion& question) {

@@ -60,12 +60,18 @@ struct ActivationAnswer {
   std::string stage;  // where the peak is
   int layer = 0;      // of the model
   int64_t live_width = 0;
+  int64_t stream_width = 0;  // of the residual stream
+  int64_t words = 0;         // of the vocabulary, on one card
   std::string formula;
 };
 
 // Errors: a question out of range, a product that passes 63 bits.
 Result<ActivationAnswer> PeakActivations(const ModelSpec& model,
                                          const ActivationQuestion& question);
+
+// Of a step of another size on the same cards: widths don't change with it. Never shrinks when the
+// step grows.
+Result<Bytes> PeakOfStep(const ActivationAnswer& widths, const ActivationQuestion& step);
 
 // heads x n x n scores of one layer, and what writing and reading them once would move.
 Result<Bytes> ScoreMatrixBytes(int64_t heads, int64_t tokens, int64_t element_bytes);

@@ -61,13 +61,20 @@ StageAnswer Spend(const BudgetQuestion& question, const StageBudget& stage, Byte
   return answer;
 }
 
-// Whether every stage holds so much; a state that can't be counted doesn't fit.
+// Whether every stage holds so much; what can't be counted doesn't fit.
 Result<bool> AllFit(const BudgetQuestion& question, const std::vector<StageAnswer>& spent,
                     TokenCount context, int64_t batch) {
   for (size_t i = 0; i < spent.size(); ++i) {
-    if (spent[i].left < Bytes(0)) return false;
-    const Result<Bytes> state = question.stages[i].state(context, batch);
-    if (!state || *state > spent[i].left) return false;
+    const StageBudget& stage = question.stages[i];
+    Bytes left = spent[i].left;
+    if (stage.step && !HoldsActivations(question.overhead)) {
+      const Result<Bytes> activations = stage.step(context, batch);
+      if (!activations) return false;
+      left = left + spent[i].activations - *activations;
+    }
+    if (left < Bytes(0)) return false;
+    const Result<Bytes> state = stage.state(context, batch);
+    if (!state || *state > left) return false;
   }
   return true;
 }
@@ -100,26 +107,27 @@ std::string Found(int64_t value, bool unbounded, std::string_view what) {
 
 void AddSearches(const BudgetQuestion& question, const BudgetAnswer& answer, Section& section) {
   Field tokens{"max_context",
-               fmt::format("longest context for {} requests", question.batch),
+               fmt::format("longest context for {} request{}", question.batch,
+                           question.batch == 1 ? "" : "s"),
                {},
                Unit::kTokens,
-               "the largest at which the state still fits, by bisection"};
+               "the largest at which state and activations still fit, by bisection"};
   if (answer.most_tokens) tokens.value = answer.most_tokens->value();
   Field requests{"max_batch",
                  fmt::format("most requests of {} tokens", question.context.value()),
                  {},
                  Unit::kNone,
-                 "the largest number whose state still fits, by bisection"};
+                 "the largest number whose state and activations still fit, by bisection"};
   if (answer.most_requests) requests.value = *answer.most_requests;
   section.fields.push_back(std::move(tokens));
   section.fields.push_back(std::move(requests));
   if (answer.most_tokens_unbounded) {
-    section.notes.push_back("the state doesn't bound the context: the search ended at " +
-                            Found(answer.most_tokens->value(), true, "tokens"));
+    section.warnings.push_back("the state doesn't bound the context: the search ended at " +
+                               Found(answer.most_tokens->value(), true, "tokens"));
   }
   if (answer.most_requests_unbounded) {
-    section.notes.push_back("the state doesn't bound the batch: the search ended at " +
-                            Found(*answer.most_requests, true, "requests"));
+    section.warnings.push_back("the state doesn't bound the batch: the search ended at " +
+                               Found(*answer.most_requests, true, "requests"));
   }
 }
 

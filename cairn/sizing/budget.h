@@ -38,13 +38,17 @@ std::string OverheadSentence(const OverheadRule& rule);
 // shrink when either grows. An error means "more than can be counted".
 using StateBytes = std::function<Result<Bytes>(TokenCount context, int64_t batch)>;
 
+// Activations of a step that reads such requests. Must not shrink when either grows.
+using StepActivations = std::function<Result<Bytes>(TokenCount context, int64_t batch)>;
+
 // One card of one pipeline stage.
 struct StageBudget {
   int stage = 0;
   Bytes weights;
-  Bytes activations;
+  Bytes activations;  // of the mix
   StateBytes state;
   std::optional<Bytes> mix = std::nullopt;  // state of the mix, if it isn't batch x context
+  StepActivations step = nullptr;           // where searches look; none: `activations`
 };
 
 struct BudgetQuestion {

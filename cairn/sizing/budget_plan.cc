@@ -23,17 +23,28 @@ RequestMix MixOfCopy(RequestMix mix, const Parallelism& parallel) {
   return mix;
 }
 
-ActivationQuestion ActivationsOfCopy(const CardQuestion& question, const RequestMix& mix) {
+ActivationQuestion ActivationsOfStep(const Parallelism& parallel, int64_t chunk_tokens,
+                                     int64_t requests, TokenCount longest) {
   ActivationQuestion activations;
-  activations.parallel = question.parallel;
-  const int64_t requests = std::clamp<int64_t>(mix.Requests(), 1, kMaxBatch);
-  const int64_t longest = std::max<int64_t>(mix.Longest().value(), 1);
+  activations.parallel = parallel;
+  activations.sequences = std::clamp<int64_t>(requests, 1, kMaxBatch);
+  activations.context = std::max<int64_t>(longest.value(), 1);
   int64_t all = 0;
-  if (__builtin_mul_overflow(requests, longest, &all)) all = question.chunk_tokens;
-  activations.chunk_tokens = std::min(question.chunk_tokens, all);
-  activations.sequences = requests;
-  activations.context = longest;
+  if (__builtin_mul_overflow(activations.sequences, activations.context, &all)) all = chunk_tokens;
+  activations.chunk_tokens = std::min(chunk_tokens, all);
   return activations;
+}
+
+ActivationQuestion ActivationsOfCopy(const CardQuestion& question, const RequestMix& mix) {
+  return ActivationsOfStep(question.parallel, question.chunk_tokens, mix.Requests(), mix.Longest());
+}
+
+// A shorter context or fewer requests may not fill a chunk.
+StepActivations StepsOfCopy(const CardQuestion& question, const ActivationAnswer& widths) {
+  return [widths, parallel = question.parallel, chunk = question.chunk_tokens](TokenCount context,
+                                                                               int64_t batch) {
+    return PeakOfStep(widths, ActivationsOfStep(parallel, chunk, batch, context));
+  };
 }
 
 // State of requests of one length on a card of the stage, the shared prefix once.
@@ -64,7 +75,8 @@ Result<std::vector<StageBudget>> StagesOf(const CardQuestion& question,
          .weights = weights.cards[i].total,
          .activations = activations.peak,
          .state = StateOfStage(std::move(layout), mix.shared_prefix, question.parallel.dcp),
-         .mix = amount.TotalBytes()});
+         .mix = amount.TotalBytes(),
+         .step = StepsOfCopy(question, activations)});
   }
   return stages;
 }

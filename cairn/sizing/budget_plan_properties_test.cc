@@ -155,6 +155,31 @@ TEST_CASE("the budget's state is the layout's, and more memory never holds less"
   });
 }
 
+TEST_CASE("the largest context and batch fit when they are asked for, and one more doesn't") {
+  const auto fits = [](CardQuestion question, int64_t requests, TokenCount tokens) {
+    question.mix.groups = {{.count = requests, .tokens = tokens}};
+    const auto answer = AnswerBudget(*BudgetOf(question));
+    return answer.has_value() && answer->Fits();
+  };
+  ForEachModel([&](const ModelSpec& model, const WeightStorage& storage) {
+    if (!ParameterCount(model)) return;
+    for (const int64_t tokens : {100, 2048}) {
+      CardQuestion question = Question(model, storage);
+      question.mix.groups = {{.count = 4, .tokens = TokenCount(tokens)}};
+      const auto answer = AnswerBudget(*BudgetOf(question));
+      REQUIRE_MESSAGE(answer.has_value(), answer.error().message);
+      if (answer->most_tokens && !answer->most_tokens_unbounded) {
+        CHECK(fits(question, 4, *answer->most_tokens));
+        CHECK_FALSE(fits(question, 4, *answer->most_tokens + TokenCount(1)));
+      }
+      if (answer->most_requests && !answer->most_requests_unbounded) {
+        CHECK(fits(question, *answer->most_requests, TokenCount(tokens)));
+        CHECK_FALSE(fits(question, *answer->most_requests + 1, TokenCount(tokens)));
+      }
+    }
+  });
+}
+
 TEST_CASE("a step reads no more rows than a full read, and moves more for a longer context") {
   ForEachModel([](const ModelSpec& model, const WeightStorage& /*storage*/) {
     Bytes moved;
