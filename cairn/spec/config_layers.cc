@@ -189,12 +189,12 @@ Result<std::vector<Lifetime>> LifetimesFromConfig(const HfConfig& config,
   const auto layers = static_cast<size_t>(dimensions.layers);
   std::vector<Lifetime> lifetimes(layers);
   CAIRN_ASSIGN(std::optional<int64_t> window, WindowFromConfig(config));
-  if (rule == WindowRule::kNone) return lifetimes;
-  if (rule == WindowRule::kSwitched) {
-    CAIRN_ASSIGN(const bool slides, config.BoolOr("use_sliding_window", false));
-    if (!slides) window.reset();
-  }
+  if (rule == WindowRule::kNever) return lifetimes;
+  CAIRN_ASSIGN(const bool bounded,
+               config.BoolOr("use_sliding_window", rule != WindowRule::kSwitched));
+  if (!bounded) window.reset();
   if (config.Has("layer_types")) return LifetimesOfTypes(config, dimensions, window);
+  if (rule == WindowRule::kNone) return lifetimes;
   const Lifetime sliding = LifetimeOfWindow(dimensions.context_length, window);
   if (rule == WindowRule::kSwitched) {
     CAIRN_ASSIGN(const int64_t first,

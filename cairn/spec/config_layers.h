@@ -18,8 +18,9 @@
 namespace cairn {
 
 enum class WindowRule : uint8_t {
-  kNone,      // sliding_window isn't for this family
-  kAlways,    // it counts where it is given
+  kNever,     // layers without a window, whose types the family reads itself
+  kNone,      // sliding_window isn't for this family, unless layer_types names sliding layers
+  kAlways,    // it counts where it is given, unless use_sliding_window is false
   kSwitched,  // only with use_sliding_window, from max_window_layers on
 };
 

@@ -80,6 +80,28 @@ TEST_CASE("rules that make no sense are refused with their key") {
            "experts");
 }
 
+TEST_CASE("a list of layers counts in families whose class has no windows, too") {
+  const std::string types = R"("sliding_window": 512, "layer_types": ["sliding_attention",
+      "full_attention", "sliding_attention", "full_attention"])";
+  for (const char* type : {"llama", "mistral", "mixtral", "olmo2", "granite", "internlm2"}) {
+    CAPTURE(type);
+    CHECK_EQ(KindsOf(ModelFromJson(SmallConfig(type, types))), "sliding full sliding full");
+    const std::string off = types + R"(, "use_sliding_window": false)";
+    CHECK_EQ(KindsOf(ModelFromJson(SmallConfig(type, off))), "full full full full");
+    CHECK_EQ(ConfigError(SmallConfig(type, R"("layer_types": ["full_attention"])")),
+             "config.json: layer_types is a list of 1, expected a list of 4 strings");
+  }
+  CHECK_NE(ModelFromJson(SmallConfig("llama", types)).sizing_only, "");
+}
+
+TEST_CASE("a switch turns windows off in every family") {
+  const std::string off = R"("sliding_window": 512, "use_sliding_window": false)";
+  for (const char* type : {"mistral", "mixtral", "phi3", "starcoder2", "qwen2"}) {
+    CAPTURE(type);
+    CHECK_EQ(KindsOf(ModelFromJson(SmallConfig(type, off))), "full full full full");
+  }
+}
+
 TEST_CASE("a layer that slides needs a window, unless a switch turns windows off") {
   const std::string types = R"("layer_types": ["sliding_attention", "full_attention",
       "full_attention", "full_attention"])";

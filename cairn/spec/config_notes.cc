@@ -51,6 +51,17 @@ std::string Layers(int64_t count) {
   return fmt::format("{} layer{}", count, count == 1 ? "" : "s");
 }
 
+// "1 layer keeps", "24 layers keep"
+std::string LayersThat(int64_t count, std::string_view verb) {
+  return fmt::format("{} {}{}", Layers(count), verb,
+                     count > 1              ? ""
+                     : verb.ends_with("ss") ? "es"
+                                            : "s");
+}
+
+// "is 1 layer", "are 24 layers"
+std::string Those(int64_t count) { return (count == 1 ? "is " : "are ") + Layers(count); }
+
 void NoteWindow(const HfConfig& config, ModelSpec& model) {
   constexpr std::array<std::string_view, 3> kKeys = {"sliding_window", "sliding_window_size",
                                                      "attention_window_size"};
@@ -80,10 +91,10 @@ void NoteChunks(ModelSpec& model) {
     return true;
   });
   if (chunked == 0) return;
-  model.notes.push_back(fmt::format(
-      "{} attend within chunks of {} tokens, not within a sliding window: what they keep "
-      "falls to nothing at each multiple of {}; at most one chunk is counted.",
-      Layers(chunked), chunk, chunk));
+  model.notes.push_back(
+      fmt::format("{} within chunks of {} tokens, not within a sliding window: what is kept there "
+                  "falls to nothing at each multiple of {}; at most one chunk is counted.",
+                  LayersThat(chunked, "attend"), chunk, chunk));
 }
 
 // The first layer that attends, of layers with heads.
@@ -156,9 +167,9 @@ void NoteIndex(ModelSpec& model) {
   });
   if (indexed == 0) return;
   model.notes.push_back(
-      fmt::format("{} pick what they read by index keys: less is read, but all rows are kept, and "
-                  "the index keys besides.",
-                  Layers(indexed)));
+      fmt::format("{} rows to read by index keys: less is read, but all rows are kept, and the "
+                  "index keys besides.",
+                  LayersThat(indexed, "pick")));
 }
 
 void NoteCompression(ModelSpec& model) {
@@ -167,10 +178,11 @@ void NoteCompression(ModelSpec& model) {
     return attention != nullptr && attention->ratio > 0;
   });
   if (compressed == 0) return;
-  model.notes.push_back(fmt::format(
-      "{} compress several tokens into an entry; until an entry is complete they keep those tokens "
-      "in an open window, which published cache sizes leave out.",
-      Layers(compressed)));
+  model.notes.push_back(
+      fmt::format("{} several tokens into an entry; until an entry is complete those tokens are "
+                  "kept in an open "
+                  "window, which published cache sizes leave out.",
+                  LayersThat(compressed, "compress")));
 }
 
 void NoteSharing(ModelSpec& model) {
@@ -185,8 +197,9 @@ void NoteSharing(ModelSpec& model) {
   const auto layers = static_cast<int64_t>(model.layers.size());
   const bool suffix = first + sharing == layers;
   model.notes.push_back(
-      fmt::format("{} {} of {} read the keys and values of an earlier layer and keep none.",
-                  suffix ? "The last" : "In all", Layers(sharing), layers));
+      fmt::format("{} {} of {} {} the keys and values of an earlier layer and {} none.",
+                  suffix ? "The last" : "In all", Layers(sharing), layers,
+                  sharing == 1 ? "reads" : "read", sharing == 1 ? "keeps" : "keep"));
 }
 
 bool KeepsFixedState(const LayerSpec& layer) {
@@ -202,10 +215,10 @@ bool KeepsFixedState(const LayerSpec& layer) {
 void NoteFixedState(ModelSpec& model) {
   const int64_t fixed = std::ranges::count_if(model.layers, KeepsFixedState);
   if (fixed == 0) return;
-  model.notes.push_back(fmt::format(
-      "{} of {} keep a state of fixed size for each request, however long: it grows with "
-      "the batch, not with tokens, and requests can't share it row by row.",
-      Layers(fixed), model.layers.size()));
+  model.notes.push_back(
+      fmt::format("{} of {} {} a state of fixed size for each request, however long: it grows with "
+                  "the batch, not with tokens, and requests can't share it row by row.",
+                  Layers(fixed), model.layers.size(), fixed == 1 ? "keeps" : "keep"));
 }
 
 void NoteEmptyLayers(ModelSpec& model) {
@@ -213,17 +226,16 @@ void NoteEmptyLayers(ModelSpec& model) {
       model, [](const MixerSpec& mixer) { return std::holds_alternative<NoMixer>(mixer); });
   if (empty == 0) return;
   model.notes.push_back(
-      fmt::format("{} of {} keep nothing: the number of layers says little about the cache.",
-                  Layers(empty), model.layers.size()));
+      fmt::format("{} of {} {} nothing: the number of layers says little about the cache.",
+                  Layers(empty), model.layers.size(), empty == 1 ? "keeps" : "keep"));
 }
 
 void NoteDrafts(const HfConfig& config, ModelSpec& model) {
   if (model.draft_layers.empty()) return;
   model.notes.push_back(fmt::format(
-      "{} for drafting tokens (multi-token prediction) come on top of the {} and aren't "
-      "counted.",
-      Layers(static_cast<int64_t>(model.draft_layers.size())),
-      Layers(static_cast<int64_t>(model.layers.size()))));
+      "Beside the {} there {} for drafting tokens (multi-token prediction), not counted here.",
+      Layers(static_cast<int64_t>(model.layers.size())),
+      Those(static_cast<int64_t>(model.draft_layers.size()))));
   const auto written = Number(config, "num_nextn_predict_layers");
   const auto modules = Number(config, "num_mtp_modules");
   if (written && modules && *written != *modules) {
@@ -235,6 +247,7 @@ void NoteDrafts(const HfConfig& config, ModelSpec& model) {
 }
 
 void NoteTies(const ConfigSource& source, ModelSpec& model) {
+  if (model.family == "shape") return;  // a shape has no family's default, nor often a head
   const auto inner = Flag(source.config, "tie_word_embeddings");
   if (!inner && !source.outer_tied_head) {
     model.notes.push_back(
@@ -292,8 +305,8 @@ void NoteTypes(const HfConfig& config, ModelSpec& model) {
 }
 
 void NoteContext(const ConfigSource& source, ModelSpec& model) {
-  if (model.context_length == TokenCount(0)) {
-    model.notes.push_back("The file names no context length.");
+  if (model.context_length == TokenCount(0) && model.family != "shape") {
+    model.notes.push_back("No context length is named.");
   }
   if (source.nested) {
     model.notes.push_back("Of this multimodal model the text decoder is sized.");

@@ -55,10 +55,19 @@ TEST_CASE("chunks, latent rows, index keys and open windows are noted") {
   const std::string latent = R"("kv_lora_rank": 32, "qk_rope_head_dim": 8,
       "qk_nope_head_dim": 16, "v_head_dim": 16, "index_head_dim": 8, "index_n_heads": 4)";
   CHECK(Notes("deepseek_v32", latent, "one row of 32 + 8 channels for all heads"));
-  CHECK(Notes("deepseek_v32", latent, "4 layers pick what they read by index keys"));
+  CHECK(Notes("deepseek_v32", latent, "4 layers pick rows to read by index keys"));
   CHECK(Notes("deepseek_v4", R"("index_head_dim": 8, "index_n_heads": 4, "sliding_window": 16,
               "compress_ratios": [0, 4, 128, 4])",
               "3 layers compress"));
+}
+
+TEST_CASE("a shape has neither a family's defaults nor a file") {
+  const ModelSpec model = ModelFromJson(
+      R"({"model_type": "shape", "layers": 4, "heads": 4, "kv_heads": 2, "head_dim": 16})");
+  for (const std::string& note : model.notes) {
+    CHECK_EQ(note.find("family"), std::string::npos);
+    CHECK_EQ(note.find("file"), std::string::npos);
+  }
 }
 
 TEST_CASE("layers that keep nothing, share, or keep a state a request are noted") {
@@ -71,7 +80,7 @@ TEST_CASE("layers that keep nothing, share, or keep a state a request are noted"
 }
 
 TEST_CASE("draft layers, ties, scaled rotations and types are noted") {
-  CHECK(Notes("qwen2", R"("num_nextn_predict_layers": 1)", "1 layer for drafting tokens"));
+  CHECK(Notes("qwen2", R"("num_nextn_predict_layers": 1)", "is 1 layer for drafting tokens"));
   CHECK(Notes("minimax_m2", R"("num_nextn_predict_layers": 1, "num_mtp_modules": 7)", "disagree"));
   CHECK(Notes("gemma", "", "tie_word_embeddings is absent: by default this family ties"));
   CHECK(Notes("llama", "", "by default this family doesn't tie"));
@@ -81,7 +90,7 @@ TEST_CASE("draft layers, ties, scaled rotations and types are noted") {
   CHECK(Notes("llama", R"("torch_dtype": "float32")", "torch_dtype is float32"));
   CHECK(Notes("llama", R"("quantization_config": {"kv_cache_scheme": {"num_bits": 8}})",
               "a cache of 8 bits"));
-  CHECK(Notes("bloom", R"("max_position_embeddings": null)", "names no context length"));
+  CHECK(Notes("bloom", R"("max_position_embeddings": null)", "No context length is named"));
   CHECK(Notes(ModelFromJson(R"({"model_type": "llava", "tie_word_embeddings": true,
               "text_config": {"model_type": "llama", "tie_word_embeddings": false}})"),
               "false inside the text part and true outside"));

@@ -20,7 +20,8 @@ TEST_CASE("hostile dimensions of a config are errors that name key, value and wh
            "config.json: num_hidden_layers is -32, expected an integer from 1 to 512");
   CHECK_EQ(error(R"("num_hidden_layers": "32")"),
            "config.json: num_hidden_layers is \"32\", expected an integer from 1 to 512");
-  CHECK_EQ(error(R"("num_hidden_layers": null)"), "config.json: num_hidden_layers is missing");
+  CHECK_EQ(error(R"("num_hidden_layers": null)"),
+           "config.json: num_hidden_layers is missing, expected an integer from 1 to 512");
   CHECK_EQ(error(R"("num_attention_heads": 0)"),
            "config.json: num_attention_heads is 0, expected an integer from 1 to 16384");
   CHECK_EQ(error(R"("num_key_value_heads": 0)"),
@@ -56,7 +57,7 @@ TEST_CASE("null KV heads are as many as heads, an absent key is an error where i
   CHECK_EQ(ConfigError(R"({"model_type": "gemma2", "hidden_size": 64, "intermediate_size": 96,
       "num_hidden_layers": 4, "num_attention_heads": 4, "vocab_size": 256,
       "max_position_embeddings": 512})"),
-           "config.json: num_key_value_heads is missing");
+           "config.json: num_key_value_heads is missing, expected an integer from 1 to 16384");
 }
 
 TEST_CASE("a missing head_count_kv means as many as heads") {

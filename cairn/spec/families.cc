@@ -6,6 +6,7 @@
 #include <array>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "cairn/spec/config_drafts.h"
 #include "cairn/spec/config_notes.h"
@@ -50,6 +51,8 @@ constexpr std::array kDefaultTextTypes = {
     DefaultTextType{"qwen4_exp", "qwen4_exp_text"},
     DefaultTextType{"glm5_next", "glm5_next_text"},
     DefaultTextType{"mistral_large4", "mistral_large4_text"},
+    DefaultTextType{"qwen2_5_omni", "qwen2"},
+    DefaultTextType{"qwen3_omni_moe", "qwen3_moe"},
 };
 
 // What keeps nothing from token to token.
@@ -158,6 +161,19 @@ Result<ModelSpec> Describe(const ConfigSource& source, const std::string& model_
   return model;
 }
 
+// The text decoder of a multimodal file, wherever it stands; nothing where the file is one itself.
+Result<std::optional<HfConfig>> TextPart(const HfConfig& config) {
+  for (const std::string_view key : {"text_config", "language_config", "llm_config"}) {
+    CAIRN_ASSIGN(std::optional<HfConfig> text, config.Child(key));
+    if (text) return text;
+  }
+  // A thinker beside a talker is itself of several parts; it has the state that users ask about.
+  CAIRN_ASSIGN(std::optional<HfConfig> thinker, config.Child("thinker_config"));
+  if (!thinker) return std::nullopt;
+  CAIRN_ASSIGN(std::optional<HfConfig> text, thinker->Child("text_config"));
+  return text ? std::move(text) : std::move(thinker);
+}
+
 Result<std::string> TextModelType(const HfConfig& text, const std::string& outer_type) {
   for (const DefaultTextType& entry : kDefaultTextTypes) {
     if (entry.outer == outer_type) return text.StringOr("model_type", entry.text);
@@ -178,10 +194,7 @@ Result<ModelSpec> ModelSpecFromKeys(const Metadata& metadata, const GgufArchitec
 Result<ModelSpec> ModelSpecFromConfig(std::string_view json, std::string_view where) {
   CAIRN_ASSIGN(const HfConfig config, HfConfig::Parse(json, where));
   CAIRN_ASSIGN(const std::string model_type, config.String("model_type"));
-  CAIRN_ASSIGN(std::optional<HfConfig> text, config.Child("text_config"));
-  if (!text) {
-    CAIRN_ASSIGN(text, config.Child("language_config"));
-  }
+  CAIRN_ASSIGN(const std::optional<HfConfig> text, TextPart(config));
   if (!text) return Describe({.config = config}, model_type);
   CAIRN_ASSIGN(const std::string text_type, TextModelType(*text, model_type));
   ConfigSource source = {.config = *text, .nested = true};

@@ -168,7 +168,22 @@ TEST_CASE("a text part without a type is what its multimodal class takes by defa
   CHECK_EQ(ModelFromJson(R"({"model_type": "mistral3", )" + text + "}").family, "mistral");
   CHECK_EQ(ModelFromJson(R"({"model_type": "gemma3", )" + text + "}").family, "gemma3");
   CHECK_EQ(ConfigError(R"({"model_type": "other", )" + text + "}"),
-           "config.json: text_config.model_type is missing");
+           "config.json: text_config.model_type is missing, expected a string");
+}
+
+TEST_CASE("the text part stands under any of its names, and within a thinker's") {
+  const std::string text = SmallConfig("qwen3", R"("num_key_value_heads": 1)");
+  for (const char* key : {"text_config", "language_config", "llm_config", "thinker_config"}) {
+    CAPTURE(key);
+    const std::string outer = R"({"model_type": "other", "vision_config": {"hidden_size": 9}, ")";
+    const ModelSpec model = ModelFromJson(outer + key + R"(": )" + text + "}");
+    CHECK_EQ(model.family, "qwen3");
+    CHECK_EQ(BytesPerToken(model), 4 * 2 * 16 * 2);
+  }
+  const ModelSpec omni = ModelFromJson(R"({"model_type": "qwen3_omni_moe", "talker_config": {},
+      "thinker_config": {"model_type": "qwen3_omni_moe_thinker", "text_config": )" +
+                                       SmallConfig("qwen3_omni_moe_text") + "}}");
+  CHECK_EQ(omni.family, "qwen3");
 }
 
 TEST_CASE("the outer config ties the head when the text part doesn't say") {
@@ -184,9 +199,10 @@ TEST_CASE("the outer config ties the head when the text part doesn't say") {
 }
 
 TEST_CASE("outside a multimodal config a missing dimension is an error, never a default") {
-  CHECK_EQ(ConfigError(R"({"model_type": "llama"})"), "config.json: num_hidden_layers is missing");
+  CHECK_EQ(ConfigError(R"({"model_type": "llama"})"),
+           "config.json: num_hidden_layers is missing, expected an integer from 1 to 512");
   CHECK_EQ(ConfigError(R"({"model_type": "gemma3_text", "num_hidden_layers": 2})"),
-           "config.json: vocab_size is missing");
+           "config.json: vocab_size is missing, expected an integer from 1 to 16777216");
 }
 
 TEST_CASE("a model type without a row is an error that lists those which begin alike") {
@@ -196,7 +212,8 @@ TEST_CASE("a model type without a row is an error that lists those which begin a
            "config.json: text_config.model_type \"smollm4\" is not supported; supported: smollm3");
   const std::string unlike = ConfigError(R"({"model_type": "", "hidden_size": 64})");
   CHECK_NE(unlike.find("types, llama and qwen3 among them"), std::string::npos);
-  CHECK_EQ(ConfigError(R"({"hidden_size": 64})"), "config.json: model_type is missing");
+  CHECK_EQ(ConfigError(R"({"hidden_size": 64})"),
+           "config.json: model_type is missing, expected a string");
   CHECK_EQ(ConfigError(R"({"model_type": 7})"), "config.json: model_type is 7, expected a string");
 }
 

@@ -167,6 +167,8 @@ constexpr auto kRows = std::to_array<SizedFamily>({
     {"qwen3", FromTraits<kQwen3>},
     {"qwen3_moe", FromTraits<kQwen3>},
     {"qwen3_vl_text", FromTraits<kQwen3>},
+    {"qwen2_5_omni_text", FromTraits<kQwen2>},
+    {"qwen3_omni_moe_text", FromTraits<kQwen3>},
     {"qwen3_vl_moe_text", FromTraits<kQwen3>},
     {"mimo", FromTraits<kMimo>},
     {"phi3", FromTraits<kPhi3>},

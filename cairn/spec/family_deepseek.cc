@@ -39,6 +39,8 @@ Result<ModelSpec> LatentModel(const ConfigSource& source, std::string_view famil
 }
 
 constexpr DecoderTraits kPlain = {.family = "deepseek_v2"};
+constexpr DecoderTraits kPlainV3 = {.family = "deepseek_v3",
+                                    .feed_forward = {.router_bias = {"", true}}};
 
 // use_mla false, or no latent rank: plain attention under the same type.
 Result<ModelSpec> DeepSeekV2FromConfig(const ConfigSource& source) {
@@ -48,6 +50,8 @@ Result<ModelSpec> DeepSeekV2FromConfig(const ConfigSource& source) {
 }
 
 Result<ModelSpec> DeepSeekV3FromConfig(const ConfigSource& source) {
+  CAIRN_ASSIGN(const bool latent, source.config.BoolOr("use_mla", true));
+  if (!latent) return DecoderFromConfig(source, kPlainV3);
   return LatentModel(source, "deepseek_v3", kRouterBias, false);
 }
 

@@ -29,7 +29,8 @@ TEST_CASE("latent attention keeps one row of latent and rotated key, whatever th
 TEST_CASE("without a latent rank deepseek_v2 is plain attention") {
   const std::string json = SmallConfig("deepseek_v2", R"("kv_lora_rank": null, "use_mla": false)");
   CHECK_EQ(KindsOf(ModelFromJson(json)), "full full full full");
-  CHECK_EQ(ConfigError(SmallConfig("deepseek_v3")), "config.json: kv_lora_rank is missing");
+  CHECK_EQ(ConfigError(SmallConfig("deepseek_v3")),
+           "config.json: kv_lora_rank is missing, expected an integer from 1 to 4194304");
 }
 
 TEST_CASE("index keys are one head wide, and only where a layer has its own") {

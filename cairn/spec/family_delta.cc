@@ -47,6 +47,10 @@ Result<DeltaRuleSpec> GatedDeltaFromConfig(const HfConfig& config, int64_t hidde
   DeltaRuleSpec delta;
   CAIRN_ASSIGN(delta.key_heads, StateInt(config, "linear_num_key_heads", kMaxHeads));
   CAIRN_ASSIGN(delta.value_heads, StateInt(config, "linear_num_value_heads", kMaxHeads));
+  if (delta.value_heads % delta.key_heads != 0) {
+    return config.Wrong("linear_num_value_heads",
+                        fmt::format("a multiple of linear_num_key_heads ({})", delta.key_heads));
+  }
   CAIRN_ASSIGN(delta.key_width, StateInt(config, "linear_key_head_dim", kMaxHeadWidth));
   CAIRN_ASSIGN(delta.value_width, StateInt(config, "linear_value_head_dim", kMaxHeadWidth));
   CAIRN_ASSIGN(delta.conv_kernel, StateInt(config, "linear_conv_kernel_dim", kMaxKernel));

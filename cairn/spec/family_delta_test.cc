@@ -30,6 +30,13 @@ TEST_CASE("the list of layers wins over the interval, and a state's type over th
   CHECK_EQ(FixedBytes(model), kDeltaBytes - 4 * 8 * 16 * 2);
 }
 
+TEST_CASE("value heads are a multiple of the key heads") {
+  const std::string odd = std::string(kDelta) + R"(, "linear_num_value_heads": 5)";
+  CHECK_EQ(ConfigError(SmallConfig("qwen3_next", odd)),
+           "config.json: linear_num_value_heads is 5, expected a multiple of linear_num_key_heads "
+           "(2)");
+}
+
 TEST_CASE("lightning attention has as many states as query heads") {
   const ModelSpec model =
       ModelFromJson(SmallConfig("minimax_m1", R"("attn_type_list": [0, 0, 1, 0])"));

@@ -33,7 +33,7 @@ TEST_CASE("Bailing's groups end with a latent layer, and a last group that is cu
   CHECK_EQ(KindsOf(model), "kda mla kda mla mla");
   CHECK_EQ(FixedBytes(model), 2 * kKdaBytes);
   CHECK_EQ(ConfigError(SmallConfig("bailing_hybrid", keys)),
-           "config.json: layer_group_size is missing");
+           "config.json: layer_group_size is missing, expected an integer from 1 to 512");
 }
 
 TEST_CASE("GLM 5 next keeps a gate beside each index key that is pooled") {

@@ -1,4 +1,6 @@
 // Llama: pre-norm, grouped heads, half-split rotation (interleaved in GGUF), gated SiLU.
+#include <algorithm>
+
 #include "cairn/spec/family.h"
 #include "cairn/spec/rope_config.h"
 
@@ -15,8 +17,15 @@ constexpr LlamaVariant kLlama = {
                  .context_length = 2048},
 };
 
+// The class has no windows. Files that name sliding layers are of others, and are sized as such.
 Result<ModelSpec> FromConfig(const ConfigSource& source) {
-  return LlamaLikeFromConfig(source, kLlama);
+  CAIRN_ASSIGN(ModelSpec model, LlamaLikeFromConfig(source, kLlama));
+  CAIRN_ASSIGN(const auto sliding,
+               SlidingLayersFromConfig(source.config, model.layers.size(), /*period=*/1));
+  if (std::ranges::find(sliding, true) != sliding.end()) {
+    return source.config.Unsupported("layer_types", "full_attention in every layer");
+  }
+  return model;
 }
 
 // Mistral files of this architecture may carry a window, which holds for every layer.

@@ -95,22 +95,42 @@ Result<ModelSpec> Mamba2ModelFromConfig(const ConfigSource& source) {
 }
 
 // Attention where i % period == offset; B, C and the step pass a norm each.
+// Newer files name each layer; older ones have a period.
+Result<std::vector<bool>> JambaAttention(const HfConfig& config, size_t layers) {
+  std::vector<bool> attends(layers, false);
+  for (const std::string_view key : {"layers_block_type", "layer_types"}) {
+    if (!config.Has(key)) continue;
+    CAIRN_ASSIGN(const auto types, config.Strings(key, layers));
+    for (size_t i = 0; i < layers; ++i) {
+      attends[i] = types[i] == "attention" || types[i] == "full_attention";
+      if (!attends[i] && types[i] != "mamba" && types[i] != "linear_attention") {
+        return config.Wrong(key, "mamba or attention for each layer");
+      }
+    }
+    return attends;
+  }
+  CAIRN_ASSIGN(const int64_t period, config.IntOr("attn_layer_period", {1, kMaxLayers}, 8));
+  CAIRN_ASSIGN(const int64_t offset, config.IntOr("attn_layer_offset", {0, kMaxLayers}, 4));
+  if (offset >= period) return config.Wrong("attn_layer_offset", "less than attn_layer_period");
+  for (size_t i = 0; i < layers; ++i) attends[i] = static_cast<int64_t>(i) % period == offset;
+  return attends;
+}
+
 Result<ModelSpec> JambaFromConfig(const ConfigSource& source) {
   const HfConfig& config = source.config;
   CAIRN_ASSIGN(const Dimensions dimensions, DimensionsFromConfig(config));
   CAIRN_ASSIGN(const int64_t inner, MambaInner(config, "mamba_expand", dimensions.hidden));
   CAIRN_ASSIGN(MambaSpec mamba, Mamba1FromConfig(config, kPrefixed, inner, dimensions.hidden));
   mamba.other_parameters += mamba.step_rank + 2 * mamba.state;
-  CAIRN_ASSIGN(const int64_t period, config.IntOr("attn_layer_period", {1, kMaxLayers}, 8));
-  CAIRN_ASSIGN(const int64_t offset, config.IntOr("attn_layer_offset", {0, kMaxLayers}, 4));
-  if (offset >= period) return config.Wrong("attn_layer_offset", "less than attn_layer_period");
+  CAIRN_ASSIGN(const std::vector<bool> attends,
+               JambaAttention(config, static_cast<size_t>(dimensions.layers)));
   CAIRN_ASSIGN(ModelSpec model, SizedModel(source, "jamba", dimensions, false));
   std::string missing;
   CAIRN_ASSIGN(const auto networks, FeedForwardsFromConfig(config, dimensions, {}, missing));
   if (!missing.empty()) model.uncounted = missing + " is missing";
   for (size_t i = 0; i < networks.size(); ++i) {
     LayerSpec layer = {.mixer = mamba, .feed_forward = networks[i]};
-    if (static_cast<int64_t>(i) % period == offset) layer.mixer = AttentionOf(dimensions);
+    if (attends[i]) layer.mixer = AttentionOf(dimensions);
     model.layers.push_back(layer);
   }
   return model;

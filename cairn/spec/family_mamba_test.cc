@@ -32,6 +32,21 @@ TEST_CASE("Jamba's attention comes once a period") {
            "config.json: attn_layer_offset is 2, expected less than attn_layer_period");
 }
 
+TEST_CASE("a list of Jamba's layers wins over the period") {
+  const std::string sizes = R"("attn_layer_period": 4, "attn_layer_offset": 2, "mamba_d_state": 16,
+      "mamba_d_conv": 4, "mamba_expand": 2, )";
+  for (const char* key : {"layers_block_type", "layer_types"}) {
+    const auto listed = [&](const std::string& list) {
+      return SmallConfig("jamba", sizes + '"' + key + R"(": )" + list);
+    };
+    CHECK_EQ(KindsOf(ModelFromJson(listed(R"(["attention", "mamba", "mamba", "attention"])"))),
+             "full mamba1 mamba1 full");
+    CHECK_NE(ConfigError(listed(R"(["attention", "moe", "mamba", "mamba"])")).find(key),
+             std::string::npos);
+    CHECK_NE(ConfigError(listed(R"(["mamba"])")).find("a list of 4 strings"), std::string::npos);
+  }
+}
+
 TEST_CASE("Zamba keeps a cache for each use of its shared block, heads twice as wide") {
   const ModelSpec model = ModelFromJson(R"({"model_type": "zamba", "hidden_size": 64,
       "num_hidden_layers": 9, "num_attention_heads": 4, "attn_layer_period": 6,

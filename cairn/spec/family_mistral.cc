@@ -22,10 +22,17 @@ constexpr int64_t kDefaultWindow = 4096;
 
 Result<ModelSpec> FromConfig(const ConfigSource& source) {
   CAIRN_ASSIGN(ModelSpec model, LlamaLikeFromConfig(source, kMistral));
-  CAIRN_ASSIGN(const std::optional<int64_t> window,
-               source.config.OptionalInt("sliding_window", {1, kMaxContext}, kDefaultWindow));
-  for (LayerSpec& layer : model.layers) {
-    std::get<AttentionSpec>(layer.mixer).lifetime = WindowLifetime(model.context_length, window);
+  const HfConfig& config = source.config;
+  CAIRN_ASSIGN(std::optional<int64_t> window,
+               config.OptionalInt("sliding_window", {1, kMaxContext}, kDefaultWindow));
+  CAIRN_ASSIGN(const bool slides, config.BoolOr("use_sliding_window", true));
+  if (!slides) window.reset();
+  CAIRN_ASSIGN(const auto sliding,
+               SlidingLayersFromConfig(config, model.layers.size(), /*period=*/0));
+  for (size_t i = 0; i < sliding.size(); ++i) {
+    if (!sliding[i]) continue;
+    std::get<AttentionSpec>(model.layers[i].mixer).lifetime =
+        WindowLifetime(model.context_length, window);
   }
   return model;
 }

@@ -11,8 +11,10 @@ namespace cairn {
 namespace {
 
 constexpr Choice kAttentionBias = {"attention_bias", false};
-constexpr DecoderTraits kLlama4 = {
-    .family = "llama4", .qkv_bias = kAttentionBias, .output_bias = kAttentionBias};
+constexpr DecoderTraits kLlama4 = {.family = "llama4",
+                                   .qkv_bias = kAttentionBias,
+                                   .output_bias = kAttentionBias,
+                                   .windows = WindowRule::kNever};
 constexpr DecoderTraits kMllama = {.family = "mllama"};
 constexpr DecoderTraits kHunyuan = {.family = "hunyuan",
                                     .tied_head = true,
@@ -21,12 +23,14 @@ constexpr DecoderTraits kHunyuan = {.family = "hunyuan",
                                     .query_key_norm = QueryKeyNorm::kHead,
                                     .has_query_key_norm = {"use_qk_norm", false}};
 constexpr DecoderTraits kMimoV2 = {.family = "mimo_v2",
-                                   .feed_forward = {.router_bias = {"", true}}};
-constexpr DecoderTraits kBaichuanM1 = {.family = "baichuan_m1"};
+                                   .feed_forward = {.router_bias = {"", true}},
+                                   .windows = WindowRule::kNever};
+constexpr DecoderTraits kBaichuanM1 = {.family = "baichuan_m1", .windows = WindowRule::kNever};
 constexpr DecoderTraits kMiniMaxM3 = {.family = "minimax_m3",
                                       .query_key_norm = QueryKeyNorm::kHead,
                                       .has_query_key_norm = {"use_qk_norm", true},
-                                      .feed_forward = {.router_bias = {"use_routing_bias", true}}};
+                                      .feed_forward = {.router_bias = {"use_routing_bias", true}},
+                                      .windows = WindowRule::kNever};
 
 AttentionSpec& AttentionAt(ModelSpec& model, size_t layer) {
   return std::get<AttentionSpec>(model.layers[layer].mixer);

@@ -80,12 +80,18 @@ class SyntaxError final : public nlohmann::json_sax<Json> {
   bool end_array() override { return true; }
   bool parse_error(size_t, const std::string&, const Json::exception& error) override {
     message_ = error.what();
+    // "[json.exception.parse_error.101] parse error at line 1, column 8: ..."
+    if (const size_t name = message_.find("] "); name != std::string::npos) {
+      message_.erase(0, name + 2);
+    }
     return false;
   }
 
  private:
   std::string message_;
 };
+
+constexpr size_t kShownProblem = 160;
 
 std::string Describe(const Json& value) {
   if (value.is_array()) return fmt::format("a list of {}", value.size());
@@ -143,7 +149,8 @@ Result<HfConfig> HfConfig::Parse(std::string_view json, std::string_view where) 
   auto node = std::make_unique<Node>();
   node->object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (node->object.is_discarded()) {
-    return Fail(ErrorCode::kCorrupt, "{}: not JSON: {}", where, Quoted(SyntaxError::In(text)));
+    return Fail(ErrorCode::kCorrupt, "{}: not JSON: {}", where,
+                Quoted(SyntaxError::In(text), kShownProblem));
   }
   if (!node->object.is_object()) {
     return Fail(ErrorCode::kInvalidArgument, "{}: {}, expected a JSON object", where,
@@ -164,8 +171,9 @@ std::string HfConfig::Found(std::string_view key) const {
   return value == nullptr ? "missing" : Describe(*value);
 }
 
-std::unexpected<Error> HfConfig::Missing(std::string_view key) const {
-  return Fail(ErrorCode::kNotFound, "{}: {}{} is missing", where_, prefix_, key);
+std::unexpected<Error> HfConfig::Missing(std::string_view key, std::string_view expected) const {
+  return Fail(ErrorCode::kNotFound, "{}: {}{} is missing{}{}", where_, prefix_, key,
+              expected.empty() ? "" : ", expected ", expected);
 }
 
 std::unexpected<Error> HfConfig::Wrong(std::string_view key, std::string_view expected) const {
@@ -181,7 +189,7 @@ std::unexpected<Error> HfConfig::Unsupported(std::string_view key,
 
 Result<int64_t> HfConfig::Int(std::string_view key, IntRange range) const {
   const Json* value = node_->Find(key);
-  if (value == nullptr) return Missing(key);
+  if (value == nullptr) return Missing(key, RangeText(range));
   if (value->is_boolean()) return Wrong(key, RangeText(range));
   if (const auto number = IntInRange(*value, range)) return *number;
   return Wrong(key, RangeText(range));
@@ -211,7 +219,7 @@ Result<bool> HfConfig::BoolOr(std::string_view key, bool absent) const {
 
 Result<std::string> HfConfig::String(std::string_view key) const {
   const Json* value = node_->Find(key);
-  if (value == nullptr) return Missing(key);
+  if (value == nullptr) return Missing(key, "a string");
   if (value->is_string()) return value->get<std::string>();
   return Wrong(key, "a string");
 }
@@ -224,8 +232,8 @@ Result<std::string> HfConfig::StringOr(std::string_view key, std::string_view ab
 Result<std::vector<int64_t>> HfConfig::Ints(std::string_view key, size_t size,
                                             IntRange range) const {
   const Json* value = node_->Find(key);
-  if (value == nullptr) return Missing(key);
   const std::string expected = fmt::format("a list of {}, each {}", size, RangeText(range));
+  if (value == nullptr) return Missing(key, expected);
   if (!value->is_array() || value->size() != size) return Wrong(key, expected);
   std::vector<int64_t> numbers;
   numbers.reserve(size);
@@ -242,10 +250,9 @@ Result<std::vector<int64_t>> HfConfig::Ints(std::string_view key, size_t size,
 
 Result<std::vector<std::string>> HfConfig::Strings(std::string_view key, size_t size) const {
   const Json* value = node_->Find(key);
-  if (value == nullptr) return Missing(key);
-  if (!value->is_array() || value->size() != size) {
-    return Wrong(key, fmt::format("a list of {} strings", size));
-  }
+  const std::string expected = fmt::format("a list of {} strings", size);
+  if (value == nullptr) return Missing(key, expected);
+  if (!value->is_array() || value->size() != size) return Wrong(key, expected);
   std::vector<std::string> strings;
   strings.reserve(size);
   for (const Json& entry : *value) {
@@ -261,9 +268,9 @@ Result<std::vector<std::string>> HfConfig::Strings(std::string_view key, size_t 
 Result<std::vector<double>> HfConfig::Floats(std::string_view key, size_t size,
                                              FloatRange range) const {
   const Json* value = node_->Find(key);
-  if (value == nullptr) return Missing(key);
   const std::string expected =
       fmt::format("a list of {}, each a number from {} to {}", size, range.min, range.max);
+  if (value == nullptr) return Missing(key, expected);
   if (!value->is_array() || value->size() != size) return Wrong(key, expected);
   std::vector<double> numbers;
   numbers.reserve(size);

@@ -80,7 +80,7 @@ class HfConfig {
   std::unexpected<Error> Unsupported(std::string_view key, std::string_view supported) const;
 
   // "file: key is missing"
-  std::unexpected<Error> Missing(std::string_view key) const;
+  std::unexpected<Error> Missing(std::string_view key, std::string_view expected = "") const;
 
   const std::string& where() const { return where_; }
 

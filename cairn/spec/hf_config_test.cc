@@ -48,7 +48,8 @@ TEST_CASE("numbers are read within their range") {
            "config.json: h is a list of 1, expected an integer from 1 to 9");
   CHECK_EQ(MessageOf(config.FloatOr("i", {1, 9}, 0)),
            "config.json: i is an object, expected a number from 1 to 9");
-  CHECK_EQ(MessageOf(config.Int("z", {1, 9})), "config.json: z is missing");
+  CHECK_EQ(MessageOf(config.Int("z", {1, 9})),
+           "config.json: z is missing, expected an integer from 1 to 9");
 }
 
 TEST_CASE("null is absent for plain readers and nothing for optional ones") {
@@ -63,7 +64,8 @@ TEST_CASE("null is absent for plain readers and nothing for optional ones") {
   CHECK_EQ(*config.OptionalInt("z", {1, 9}, 7), 7);
   CHECK_EQ(*config.OptionalFloat("a", {1, 9}, 7.5), std::nullopt);
   CHECK_EQ(*config.OptionalFloat("z", {1, 9}, 7.5), 7.5);
-  CHECK_EQ(MessageOf(config.Int("a", {1, 9})), "config.json: a is missing");
+  CHECK_EQ(MessageOf(config.Int("a", {1, 9})),
+           "config.json: a is missing, expected an integer from 1 to 9");
 }
 
 TEST_CASE("bare Infinity and NaN parse and are no numbers; inside strings they are text") {

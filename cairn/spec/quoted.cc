@@ -5,15 +5,9 @@
 #include <iterator>
 
 namespace cairn {
-namespace {
-
-constexpr size_t kMaxShown = 60;
-
-}  // namespace
-
-std::string Quoted(std::string_view text) {
+std::string Quoted(std::string_view text, size_t shown) {
   std::string out = "\"";
-  for (const char c : text.substr(0, kMaxShown)) {
+  for (const char c : text.substr(0, shown)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte >= 0x20 && byte < 0x7f) {
       out += c;
@@ -21,7 +15,7 @@ std::string Quoted(std::string_view text) {
       fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
     }
   }
-  if (text.size() > kMaxShown) out += "...";
+  if (text.size() > shown) out += "...";
   out += '"';
   return out;
 }

@@ -4,13 +4,15 @@
 #ifndef CAIRN_SPEC_QUOTED_H_
 #define CAIRN_SPEC_QUOTED_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace cairn {
 
-// Between double quotes, everything but printable ASCII as \xNN, cut after 60 bytes.
-std::string Quoted(std::string_view text);
+// Between double quotes, everything but printable ASCII as \xNN, cut after `shown` bytes.
+inline constexpr size_t kShownText = 60;
+std::string Quoted(std::string_view text, size_t shown = kShownText);
 
 }  // namespace cairn
 
