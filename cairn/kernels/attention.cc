@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cairn/base/check.h"
+#include "cairn/kernels/attention_bf16.h"
 #include "cairn/kernels/attention_tile.h"
 
 namespace cairn {
@@ -52,9 +53,11 @@ class AttentionRun {
   using Item = AttentionScratch::Item;
   using Merge = AttentionScratch::Merge;
 
-  // Per-thread memory, in floats: scaled queries, scores, output of the open segment and in total.
+  // Per-thread memory: scaled queries, the same in bf16 pairs, scores, output of the open segment
+  // and in total.
   struct Workspace {
     float* queries;
+    uint32_t* pairs;
     float* scores;
     float* segment_out;
     float* total_out;
@@ -100,7 +103,8 @@ class AttentionRun {
   }
 
   int64_t WorkspaceFloats() const {
-    return rows_max_ * (shape_.key_width + kTileKeys + 2 * out_width_) +
+    const int64_t query_words = shape_.key_width + Bf16PairWords(shape_.key_width);
+    return rows_max_ * (query_words + kTileKeys + 2 * out_width_) +
            RoundUp(2 * rows_max_ * static_cast<int64_t>(sizeof(RowSoftmax) / sizeof(float)),
                    kTileRows);
   }
@@ -120,6 +124,7 @@ class AttentionRun {
     w.segment_out = take(rows_max_ * out_width_);
     w.total_out = take(rows_max_ * out_width_);
     w.queries = take(rows_max_ * shape_.key_width);
+    w.pairs = reinterpret_cast<uint32_t*>(take(rows_max_ * Bf16PairWords(shape_.key_width)));
     w.segment = reinterpret_cast<RowSoftmax*>(next);
     w.total = w.segment + rows_max_;
     return w;
@@ -134,6 +139,33 @@ class AttentionRun {
     }
   }
 
+  void PackQueries(int64_t rows, const Workspace& w) const {
+    const int64_t words = Bf16PairWords(shape_.key_width);
+    for (int64_t r = 0; r < rows; ++r) {
+      PackBf16Pairs(w.queries + r * shape_.key_width, shape_.key_width, w.pairs + r * words);
+    }
+  }
+
+  void Scores(const TilePointers& keys, int64_t rows, const Workspace& w) const {
+    if (shape_.key_codec == DType::kBF16) {
+      return Bf16TileScores(keys, w.pairs, rows, shape_.key_width, w.scores);
+    }
+    TileScores(shape_.key_codec, keys, w.queries, rows, shape_.key_width, w.scores);
+  }
+
+  // Of rows [r, r + rows) over the keys [first, end) of a tile.
+  void Values(const TilePointers& values, int first, int end, int64_t r, int64_t rows,
+              const Workspace& w) const {
+    const float* weights = w.scores + r * kTileKeys;
+    float* out = w.segment_out + r * out_width_;
+    if (shape_.value_codec == DType::kBF16) {
+      return Bf16TileValues(values, weights, first, end, rows, shape_.value_width, w.segment + r,
+                            out, out_width_);
+    }
+    TileValues(shape_.value_codec, values, weights, first, end, rows, shape_.value_width,
+               w.segment + r, out, out_width_);
+  }
+
   void Clear(RowSoftmax* softmax, float* out, int64_t rows) const {
     std::fill(softmax, softmax + rows, RowSoftmax{kNoScore, 0, 1});
     std::fill(out, out + rows * out_width_, 0.0f);
@@ -143,6 +175,7 @@ class AttentionRun {
     const AttentionSpan& span = spans_[static_cast<size_t>(item.span)];
     const Workspace w = WorkspaceOf(thread);
     CopyQueries(span, item, w.queries);
+    if (shape_.key_codec == DType::kBF16) PackQueries(item.tokens * group_, w);
     const int64_t rows = item.tokens * group_;
     if (item.segment >= 0) {
       Clear(w.segment, w.segment_out, rows);
@@ -197,7 +230,7 @@ class AttentionRun {
         PointersOf(span, base, first_key, end_key, span.key_offset + item.kv_head * key_tile);
     const TilePointers values =
         PointersOf(span, base, first_key, end_key, span.value_offset + item.kv_head * value_tile);
-    TileScores(shape_.key_codec, keys, w.queries, item.tokens * group_, shape_.key_width, w.scores);
+    Scores(keys, item.tokens * group_, w);
 
     bool all_equal = true;
     for (int64_t t = 0; t < item.tokens; ++t) {
@@ -205,22 +238,18 @@ class AttentionRun {
       all_equal = all_equal && visible.first == first_key - base && visible.end == end_key - base;
       for (int64_t r = t * group_; r < (t + 1) * group_; ++r) {
         TileSoftmax(w.scores + r * kTileKeys, visible.first, visible.end, shape_.score_cap,
-                    w.segment[r]);
+                    shape_.value_codec == DType::kBF16, w.segment[r]);
       }
     }
     if (all_equal) {
-      TileValues(shape_.value_codec, values, w.scores, static_cast<int>(first_key - base),
-                 static_cast<int>(end_key - base), item.tokens * group_, shape_.value_width,
-                 w.segment, w.segment_out, out_width_);
+      Values(values, static_cast<int>(first_key - base), static_cast<int>(end_key - base), 0,
+             item.tokens * group_, w);
       return;
     }
     // A value that a token may not see is not even multiplied by zero: it could be infinite.
     for (int64_t t = 0; t < item.tokens; ++t) {
       const Visible visible = VisibleIn(span.first_position + item.first_token + t, base);
-      const int64_t r = t * group_;
-      TileValues(shape_.value_codec, values, w.scores + r * kTileKeys, visible.first, visible.end,
-                 group_, shape_.value_width, w.segment + r, w.segment_out + r * out_width_,
-                 out_width_);
+      Values(values, visible.first, visible.end, t * group_, group_, w);
     }
   }
 

@@ -91,10 +91,8 @@ void ScoresAny(DType codec, const TilePointers& keys, const float* queries, int6
       return ScoresT<float>(keys, queries, rows, width, scores);
     case DType::kF16:
       return ScoresT<hwy::float16_t>(keys, queries, rows, width, scores);
-    case DType::kBF16:
-      return ScoresT<hwy::bfloat16_t>(keys, queries, rows, width, scores);
     default:
-      CAIRN_CHECK(IsStateCodec(codec));
+      CAIRN_CHECK(false && "rows of this codec are read elsewhere");
   }
 }
 
@@ -104,7 +102,17 @@ void Mask(float* scores, int first, int end) {
   std::fill(scores + end, scores + kTileKeys, kNoScore);
 }
 
-void SoftmaxT(float* scores, int first, int end, float score_cap, RowSoftmax& softmax) {
+// To the nearest bf16 number, ties to even; for finite numbers.
+HWY_INLINE FloatVector RoundToBf16(FloatVector x) {
+  const hn::Rebind<uint32_t, FloatTag> dw;
+  const auto bits = hn::BitCast(dw, x);
+  const auto tie = hn::And(hn::ShiftRight<16>(bits), hn::Set(dw, 1));
+  const auto rounded = hn::Add(bits, hn::Add(hn::Set(dw, 0x7FFF), tie));
+  return hn::BitCast(d, hn::And(rounded, hn::Set(dw, 0xFFFF0000u)));
+}
+
+void SoftmaxT(float* scores, int first, int end, float score_cap, bool round_to_bf16,
+              RowSoftmax& softmax) {
   Mask(scores, first, end);
   HWY_ALIGN float lanes[kLanes];
   FloatVector largest[kParts];
@@ -132,7 +140,8 @@ void SoftmaxT(float* scores, int first, int end, float score_cap, RowSoftmax& so
     for (int p = 0; p < kParts; ++p) {
       const FloatVector s = hn::LoadU(d, scores + i + p * kWidth);
       const FloatVector e = hn::Exp(d, hn::Sub(s, shift));
-      const FloatVector weight = hn::IfThenZeroElse(hn::Eq(s, hn::Set(d, kNoScore)), e);
+      FloatVector weight = hn::IfThenZeroElse(hn::Eq(s, hn::Set(d, kNoScore)), e);
+      if (round_to_bf16) weight = RoundToBf16(weight);
       hn::StoreU(weight, d, scores + i + p * kWidth);
       sums[p] = hn::Add(sums[p], weight);
     }
@@ -172,7 +181,6 @@ HWY_INLINE void ValuesBlock(const TilePointers& values, const float* HWY_RESTRIC
 
 HWY_INLINE float ToFloat(float value) { return value; }
 HWY_INLINE float ToFloat(hwy::float16_t value) { return hwy::F32FromF16(value); }
-HWY_INLINE float ToFloat(hwy::bfloat16_t value) { return hwy::F32FromBF16(value); }
 
 // The channels that fill no vector: the same chains, one channel at a time.
 template <class T>
@@ -238,11 +246,8 @@ void ValuesAny(DType codec, const TilePointers& values, const float* weights, in
     case DType::kF16:
       return ValuesT<hwy::float16_t>(values, weights, first, end, rows, width, softmax, out,
                                      stride);
-    case DType::kBF16:
-      return ValuesT<hwy::bfloat16_t>(values, weights, first, end, rows, width, softmax, out,
-                                      stride);
     default:
-      CAIRN_CHECK(IsStateCodec(codec));
+      CAIRN_CHECK(false && "rows of this codec are read elsewhere");
   }
 }
 
@@ -269,8 +274,9 @@ void TileScores(DType codec, const TilePointers& keys, const float* queries, int
   HWY_DYNAMIC_DISPATCH(ScoresAny)(codec, keys, queries, rows, width, scores);
 }
 
-void TileSoftmax(float* scores, int first, int end, float score_cap, RowSoftmax& softmax) {
-  HWY_DYNAMIC_DISPATCH(SoftmaxT)(scores, first, end, score_cap, softmax);
+void TileSoftmax(float* scores, int first, int end, float score_cap, bool round_to_bf16,
+                 RowSoftmax& softmax) {
+  HWY_DYNAMIC_DISPATCH(SoftmaxT)(scores, first, end, score_cap, round_to_bf16, softmax);
 }
 
 void TileValues(DType codec, const TilePointers& values, const float* weights, int first, int end,

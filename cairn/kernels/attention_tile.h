@@ -27,6 +27,8 @@ struct TilePointers {
   int end = 0;
 };
 
+// bf16 rows have functions of their own (attention_bf16.h), for their factors are rounded.
+//
 // scores[row * kTileKeys + key] = q[row * width ...] . key, for the keys of the set groups.
 void TileScores(DType codec, const TilePointers& keys, const float* queries, int64_t rows,
                 int64_t width, float* scores);
@@ -43,8 +45,10 @@ struct RowSoftmax {
 inline constexpr float kNoScore = -1e30f;
 
 // Turns scores of the keys [first, end) of one row into exp(score - largest), the others into 0,
-// and updates `softmax`. score_cap > 0 caps the scores first.
-void TileSoftmax(float* scores, int first, int end, float score_cap, RowSoftmax& softmax);
+// and updates `softmax`. score_cap > 0 caps the scores first. With round_to_bf16 the exponentials
+// are rounded to bf16 before they are summed, so that they still add up to the sum.
+void TileSoftmax(float* scores, int first, int end, float score_cap, bool round_to_bf16,
+                 RowSoftmax& softmax);
 
 // out[row][c] = out[row][c] * correction[row] + sum over keys [first, end) of p[row][key]
 // value[key][c]. `out` rows are `stride` floats apart.

@@ -44,10 +44,22 @@ struct BF16 {
 };
 
 // Element (head, row, channel) of row-major or transposed tiles.
-template <bool kTransposed>
+template <class Codec, bool kTransposed>
 int64_t IndexOf(int64_t head, int64_t row, int64_t channel, int64_t width) {
   const int64_t tile = head * width * kTileRows;
   return kTransposed ? tile + channel * kTileRows + row : tile + row * width + channel;
+}
+
+// bf16 tiles lie in pairs: two channels of a key, two rows of values side by side.
+template <>
+int64_t IndexOf<BF16, true>(int64_t head, int64_t row, int64_t channel, int64_t width) {
+  const int64_t tile = head * width * kTileRows;
+  if (channel == width - 1 && width % 2 != 0) return tile + channel * kTileRows + row;
+  return tile + (channel / 2 * kTileRows + row) * 2 + channel % 2;
+}
+template <>
+int64_t IndexOf<BF16, false>(int64_t head, int64_t row, int64_t channel, int64_t width) {
+  return head * width * kTileRows + (row / 2 * width + channel) * 2 + row % 2;
 }
 
 template <class Codec, bool kTransposed>
@@ -55,7 +67,7 @@ void Store(const float* values, int64_t heads, int64_t width, int64_t row, std::
   auto* stored = reinterpret_cast<typename Codec::Stored*>(tiles);
   for (int64_t h = 0; h < heads; ++h) {
     for (int64_t c = 0; c < width; ++c) {
-      stored[IndexOf<kTransposed>(h, row, c, width)] = Codec::Encode(values[h * width + c]);
+      stored[IndexOf<Codec, kTransposed>(h, row, c, width)] = Codec::Encode(values[h * width + c]);
     }
   }
 }
@@ -65,7 +77,7 @@ void Load(const std::byte* tiles, int64_t heads, int64_t width, int64_t row, flo
   const auto* stored = reinterpret_cast<const typename Codec::Stored*>(tiles);
   for (int64_t h = 0; h < heads; ++h) {
     for (int64_t c = 0; c < width; ++c) {
-      values[h * width + c] = Codec::Decode(stored[IndexOf<kTransposed>(h, row, c, width)]);
+      values[h * width + c] = Codec::Decode(stored[IndexOf<Codec, kTransposed>(h, row, c, width)]);
     }
   }
 }

@@ -1,8 +1,9 @@
 // Codecs of Rows components: from computed floats into a block's stored form, and back.
 //
 // Tiles are one head's rows of one block: kTileRows rows of `width` elements, row-major
-// [row][width] or transposed [width][row]. f16 saturates at its largest finite value, so that a
-// stored number is finite whenever the computed one was. The block codecs q8_0 and q4_0 quantize 32
+// [row][width] or transposed [width][row]; in bf16, neighbours that a dot product takes together
+// lie side by side (attention_bf16.h). f16 saturates at its largest finite value, so that a stored
+// number is finite whenever the computed one was. The block codecs q8_0 and q4_0 quantize 32
 // channels of a row together, as GGUF does; how their tiles lie is told in attention_quantized.h.
 // Thread-safe.
 #ifndef CAIRN_KERNELS_STATE_ROWS_H_

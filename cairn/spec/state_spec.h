@@ -42,9 +42,13 @@ struct Lifetime {
 
 // How the rows of one block lie in memory; R is StateLayout's rows per block.
 enum class RowOrder : uint8_t {
-  kRowMajor,  // [head][R][width]: lanes of a kernel are channels (values)
-  // [head][width][R]: lanes of a kernel are positions (keys). With a block codec, for each block of
-  // channels the R scales, then the R rows' codes byte by byte: [head][block](scale[R], [byte][R]).
+  // [head][R][width]: lanes of a kernel are channels (values). In bf16 two rows lie side by side:
+  // [head][R / 2][width][2].
+  kRowMajor,
+  // [head][width][R]: lanes of a kernel are positions (keys). In bf16 two channels lie side by
+  // side:
+  // [head][width / 2][R][2], then a last odd one [R]. With a block codec the R scales of each block
+  // of channels, then the R rows' codes byte by byte: [head][block](scale[R], [byte][R]).
   kTransposedTiles,
 };
 

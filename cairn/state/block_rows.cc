@@ -14,7 +14,8 @@ namespace {
 constexpr int64_t kBlockScaleBytes = 2;
 
 // A line is kRowsPerBlock cells side by side, one a row: a head's rows themselves, or in a
-// transposed tile one channel's elements, a block's scales, or one byte of a block's codes.
+// transposed tile one channel's elements (in bf16 those of two channels), a block's scales, or one
+// byte of a block's codes. Values in bf16 have no lines: VisitPairedRows.
 template <class Visit>
 void ForEachLine(const Rows& rows, Visit visit_cell_bytes) {
   const DTypeInfo& codec = InfoOf(rows.codec);
@@ -24,11 +25,36 @@ void ForEachLine(const Rows& rows, Visit visit_cell_bytes) {
     }
     return;
   }
+  if (rows.codec == DType::kBF16) {
+    for (int64_t h = 0; h < rows.heads; ++h) {
+      for (int64_t c = 0; c + 1 < rows.width; c += 2) visit_cell_bytes(2 * codec.block_bytes);
+      if (rows.width % 2 != 0) visit_cell_bytes(codec.block_bytes);
+    }
+    return;
+  }
   const int64_t blocks = rows.heads * rows.width / codec.block_elements;
   for (int64_t b = 0; b < blocks; ++b) {
     const int64_t first = codec.block_elements == 1 ? codec.block_bytes : kBlockScaleBytes;
     visit_cell_bytes(first);
     for (int64_t i = first; i < codec.block_bytes; ++i) visit_cell_bytes(1);
+  }
+}
+
+// Rows from first_row of values in bf16, where two rows' elements lie side by side.
+template <class Visit>
+void VisitPairedRows(const Rows& rows, int64_t first_row, int64_t offset, Visit visit) {
+  const int64_t element = InfoOf(rows.codec).block_bytes;
+  const int64_t pair_bytes = 2 * rows.width * element;
+  for (int64_t h = 0; h < rows.heads; ++h) {
+    const int64_t head = offset + h * pair_bytes * (kRowsPerBlock / 2);
+    int64_t pair = first_row / 2;
+    if (first_row % 2 != 0) {
+      for (int64_t c = 0; c < rows.width; ++c) {
+        visit(head + pair * pair_bytes + (2 * c + 1) * element, element);
+      }
+      ++pair;
+    }
+    visit(head + pair * pair_bytes, (kRowsPerBlock / 2 - pair) * pair_bytes);
   }
 }
 
@@ -41,6 +67,10 @@ void ForEachPieceFrom(const StateLayout& layout, const BlockClass& block_class, 
     const LayerState& layer = layout.spec().layers[static_cast<size_t>(slot.layer.value())];
     const Rows& rows = std::get<Rows>(layer.components[static_cast<size_t>(slot.component)]);
     int64_t offset = slot.offset.value();
+    if (rows.codec == DType::kBF16 && rows.order == RowOrder::kRowMajor) {
+      VisitPairedRows(rows, first_row, offset, visit);
+      continue;
+    }
     ForEachLine(rows, [&](int64_t cell_bytes) {
       visit(offset + cell_bytes * first_row, cell_bytes * (kRowsPerBlock - first_row));
       offset += cell_bytes * kRowsPerBlock;

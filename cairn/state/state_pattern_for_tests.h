@@ -24,6 +24,26 @@ inline std::byte PatternByte(Stamp stamp, int64_t slot, int64_t index) {
   return static_cast<std::byte>((x >> 32) | 1);  // never zero: an unwritten byte is seen
 }
 
+// Where byte `i` of head `h` of row `row` lies in a component's part of a block.
+inline int64_t PlaceOfByte(const Rows& rows, int64_t h, int64_t row, int64_t i) {
+  const int64_t head_bytes = BytesOf(rows.codec, ElementCount(rows.width)).value();
+  const DTypeInfo& codec = InfoOf(rows.codec);
+  const int64_t head = h * head_bytes * kRowsPerBlock;
+  const int64_t part = i / codec.block_bytes;  // element, or block of elements
+  const int64_t byte = i % codec.block_bytes;
+  if (rows.order == RowOrder::kRowMajor) {
+    if (rows.codec != DType::kBF16) return head + row * head_bytes + i;
+    return head + ((row / 2 * rows.width + part) * 2 + row % 2) * 2 + byte;
+  }
+  const int64_t start = head + part * kRowsPerBlock * codec.block_bytes;
+  if (codec.block_elements > 1) {
+    return start + (byte < 2 ? row * 2 + byte : byte * kRowsPerBlock + row);
+  }
+  const bool paired = rows.codec == DType::kBF16 && (part % 2 != 0 || part + 1 < rows.width);
+  if (!paired) return start + row * codec.block_bytes + byte;
+  return head + ((part / 2 * kRowsPerBlock + row) * 2 + part % 2) * 2 + byte;
+}
+
 // Writes row `row` of a block as a model would: all heads and channels of all slots.
 inline void WriteRow(const StateLayout& layout, const BlockClass& block_class, int64_t row,
                      Stamp stamp, std::byte* block) {
@@ -32,22 +52,9 @@ inline void WriteRow(const StateLayout& layout, const BlockClass& block_class, i
     const auto& layer = layout.spec().layers[static_cast<size_t>(slot.layer.value())];
     const Rows& rows = std::get<Rows>(layer.components[static_cast<size_t>(slot.component)]);
     const int64_t head_bytes = BytesOf(rows.codec, ElementCount(rows.width)).value();
-    const int64_t element_bytes = InfoOf(rows.codec).block_bytes;
     for (int64_t h = 0; h < rows.heads; ++h) {
       for (int64_t i = 0; i < head_bytes; ++i) {
-        int64_t at = (h * kRowsPerBlock + row) * head_bytes + i;
-        if (rows.order == RowOrder::kTransposedTiles) {
-          // Element or block of the head's row, and the byte in it.
-          const int64_t part = h * head_bytes / element_bytes + i / element_bytes;
-          const int64_t byte = i % element_bytes;
-          const int64_t start = part * kRowsPerBlock * element_bytes;
-          const bool scale = byte < 2;
-          at = start + row * element_bytes + byte;
-          if (InfoOf(rows.codec).block_elements > 1) {
-            at = start + (scale ? row * 2 + byte : byte * kRowsPerBlock + row);
-          }
-        }
-        block[slot.offset.value() + at] =
+        block[slot.offset.value() + PlaceOfByte(rows, h, row, i)] =
             PatternByte(stamp, static_cast<int64_t>(s), h * head_bytes + i);
       }
     }
