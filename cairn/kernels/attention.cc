@@ -218,6 +218,11 @@ class AttentionRun {
       CAIRN_DCHECK(block >= 0 && block < static_cast<int64_t>(span.blocks.size()));
       pointers.groups[static_cast<size_t>(g)] = span.blocks[static_cast<size_t>(block)] + offset;
     }
+    const int64_t next = base / kTileRows + kTileGroups - span.first_block;
+    if (next + kTileGroups > static_cast<int64_t>(span.blocks.size())) return pointers;
+    for (int64_t g = 0; g < kTileGroups; ++g) {
+      pointers.next[static_cast<size_t>(g)] = span.blocks[static_cast<size_t>(next + g)] + offset;
+    }
     return pointers;
   }
 

@@ -47,8 +47,9 @@ HWY_INLINE float AddPairScalar(float sum, uint32_t a, uint32_t b) {
 }
 
 template <int kRows, int kGroups>
-HWY_INLINE void ScoresBlock(const std::byte* const* groups, const uint32_t* HWY_RESTRICT queries,
-                            int64_t width, float* HWY_RESTRICT scores) {
+HWY_INLINE void ScoresBlock(const std::byte* const* groups, const std::byte* const* next,
+                            const uint32_t* HWY_RESTRICT queries, int64_t width,
+                            float* HWY_RESTRICT scores) {
   const int64_t words = Bf16PairWords(width);
   FloatVector sums[kRows][kGroups][kParts];
   for (int r = 0; r < kRows; ++r)
@@ -64,6 +65,7 @@ HWY_INLINE void ScoresBlock(const std::byte* const* groups, const uint32_t* HWY_
   };
   for (int64_t word = 0; word < width / 2; ++word) {
     for (int g = 0; g < kGroups; ++g) {
+      FetchLine(next[g], word * kTileRows * 4);
       const auto* from = reinterpret_cast<const uint32_t*>(groups[g]) + word * kTileRows;
       for (int p = 0; p < kParts; ++p) key[g][p] = hn::LoadU(dw, from + p * kWidth);
     }
@@ -90,21 +92,23 @@ HWY_INLINE void ScoresRows(const TilePointers& keys, const uint32_t* queries, in
                            float* scores) {
   int g = keys.first;
   for (; g + kGroupsAtOnce <= keys.end; g += kGroupsAtOnce) {
-    ScoresBlock<kRows, kGroupsAtOnce>(&keys.groups[static_cast<size_t>(g)], queries, width,
+    ScoresBlock<kRows, kGroupsAtOnce>(&keys.groups[static_cast<size_t>(g)],
+                                      &keys.next[static_cast<size_t>(g)], queries, width,
                                       scores + g * kTileRows);
   }
   for (; g < keys.end; ++g) {
-    ScoresBlock<kRows, 1>(&keys.groups[static_cast<size_t>(g)], queries, width,
-                          scores + g * kTileRows);
+    ScoresBlock<kRows, 1>(&keys.groups[static_cast<size_t>(g)], &keys.next[static_cast<size_t>(g)],
+                          queries, width, scores + g * kTileRows);
   }
 }
 
-void Scores(const TilePointers& keys, const uint32_t* queries, int64_t rows, int64_t width,
+void Scores(TilePointers keys, const uint32_t* queries, int64_t rows, int64_t width,
             float* scores) {
   const int64_t words = Bf16PairWords(width);
   int64_t r = 0;
   for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce) {
     ScoresRows<kRowsAtOnce>(keys, queries + r * words, width, scores + r * kTileKeys);
+    keys.next = {};  // once is enough
   }
   const uint32_t* q = queries + r * words;
   float* s = scores + r * kTileKeys;
@@ -122,18 +126,19 @@ void Scores(const TilePointers& keys, const uint32_t* queries, int64_t rows, int
 
 // Pairs of keys [first / 2, (end + 1) / 2) of a tile; halves outside [first, end) are nobody's.
 struct KeyPairs {
-  const TilePointers& values;
+  TilePointers values;
   int first;
   int end;
   int64_t width;
 
   int begin_pair() const { return first / 2; }
   int end_pair() const { return (end + 1) / 2; }
+  size_t GroupOf(int pair) const { return static_cast<size_t>(pair * 2 / kTileRows); }
+  int64_t OffsetOf(int pair) const { return (pair % (kTileRows / 2)) * width * 4; }
   const uint32_t* Row(int pair) const {
-    return reinterpret_cast<const uint32_t*>(
-               values.groups[static_cast<size_t>(pair * 2 / kTileRows)]) +
-           (pair % (kTileRows / 2)) * width;
+    return reinterpret_cast<const uint32_t*>(values.groups[GroupOf(pair)] + OffsetOf(pair));
   }
+  const std::byte* NextOf(int pair) const { return values.next[GroupOf(pair)]; }
   uint32_t Mask(int pair) const {
     uint32_t mask = ~0u;
     if (2 * pair < first) mask &= kOddHalf;
@@ -157,7 +162,10 @@ HWY_INLINE void ValuesBlock(const KeyPairs& pairs, const uint32_t* HWY_RESTRICT 
     const uint32_t* row = pairs.Row(pair) + channel;
     const WordVector mask = hn::Set(dw, pairs.Mask(pair));
     WordVector value[kVectors];
-    for (int v = 0; v < kVectors; ++v) value[v] = hn::And(hn::LoadU(dw, row + v * kWidth), mask);
+    for (int v = 0; v < kVectors; ++v) {
+      FetchLine(pairs.NextOf(pair), pairs.OffsetOf(pair) + (channel + v * kWidth) * 4);
+      value[v] = hn::And(hn::LoadU(dw, row + v * kWidth), mask);
+    }
     for (int r = 0; r < kRows; ++r) {
       const WordVector weight = hn::Set(dw, weights[r * (kTileKeys / 2) + pair]);
       for (int v = 0; v < kVectors; ++v) sums[r][v] = AddPair(sums[r][v], weight, value[v]);
@@ -205,7 +213,7 @@ HWY_INLINE void ValuesOfRows(const KeyPairs& pairs, const float* weights, const 
 
 void Values(const TilePointers& values, const float* weights, int first, int end, int64_t rows,
             int64_t width, const RowSoftmax* softmax, float* out, int64_t stride) {
-  const KeyPairs pairs = {values, first, end, width};
+  KeyPairs pairs = {values, first, end, width};
   if (first == end) {  // nothing to add, but the correction holds
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < width; ++c) out[r * stride + c] *= softmax[r].correction;
@@ -215,6 +223,7 @@ void Values(const TilePointers& values, const float* weights, int first, int end
   for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce) {
     ValuesOfRows<kRowsAtOnce>(pairs, weights + r * kTileKeys, softmax + r, out + r * stride,
                               stride);
+    pairs.values.next = {};  // once is enough
   }
   const float* w = weights + r * kTileKeys;
   float* to = out + r * stride;

@@ -56,8 +56,9 @@ struct Q4 {
 };
 
 template <class Codec, int kRows, int kGroups>
-HWY_INLINE void ScoresBlock(const std::byte* const* groups, const float* HWY_RESTRICT queries,
-                            int64_t width, float* HWY_RESTRICT scores) {
+HWY_INLINE void ScoresBlock(const std::byte* const* groups, const std::byte* const* next,
+                            const float* HWY_RESTRICT queries, int64_t width,
+                            float* HWY_RESTRICT scores) {
   FloatVector sums[kRows][kGroups][kParts];
   for (int r = 0; r < kRows; ++r)
     for (int g = 0; g < kGroups; ++g)
@@ -69,6 +70,10 @@ HWY_INLINE void ScoresBlock(const std::byte* const* groups, const float* HWY_RES
       for (int g = 0; g < kGroups; ++g)
         for (int p = 0; p < kParts; ++p) inner[r][g][p] = hn::Zero(d);
     for (int c = 0; c < kBlock; ++c) {
+      // A line holds the codes of four channels.
+      if (c % 4 == 0 && c * kTileRows < kTileRows * Codec::kBlockBytes) {
+        for (int g = 0; g < kGroups; ++g) FetchLine(next[g], offset + c * kTileRows);
+      }
       FloatVector key[kGroups][kParts];
       for (int g = 0; g < kGroups; ++g)
         for (int p = 0; p < kParts; ++p)
@@ -100,11 +105,13 @@ HWY_INLINE void ScoresRows(const TilePointers& keys, const float* queries, int64
                            float* scores) {
   int g = keys.first;
   for (; g + kGroupsAtOnce <= keys.end; g += kGroupsAtOnce) {
-    ScoresBlock<Codec, kRows, kGroupsAtOnce>(&keys.groups[static_cast<size_t>(g)], queries, width,
+    ScoresBlock<Codec, kRows, kGroupsAtOnce>(&keys.groups[static_cast<size_t>(g)],
+                                             &keys.next[static_cast<size_t>(g)], queries, width,
                                              scores + g * kTileRows);
   }
   for (; g < keys.end; ++g) {
-    ScoresBlock<Codec, kRows, 1>(&keys.groups[static_cast<size_t>(g)], queries, width,
+    ScoresBlock<Codec, kRows, 1>(&keys.groups[static_cast<size_t>(g)],
+                                 &keys.next[static_cast<size_t>(g)], queries, width,
                                  scores + g * kTileRows);
   }
 }
@@ -127,10 +134,10 @@ HWY_INLINE void ForRowBlocks(int64_t rows, const Body& body) {
 }
 
 template <class Codec>
-void ScoresT(const TilePointers& keys, const float* queries, int64_t rows, int64_t width,
-             float* scores) {
+void ScoresT(TilePointers keys, const float* queries, int64_t rows, int64_t width, float* scores) {
   ForRowBlocks(rows, [&]<int kRows>(int64_t r) HWY_ATTR {
     ScoresRows<Codec, kRows>(keys, queries + r * width, width, scores + r * kTileKeys);
+    keys.next = {};  // once is enough
   });
 }
 
@@ -149,8 +156,10 @@ HWY_INLINE void ValuesBlock(const TilePointers& values, const float* HWY_RESTRIC
       sums[r][v] = hn::Mul(hn::LoadU(d, to + r * stride + v * kWidth), correction);
   }
   for (int key = first; key < end; ++key) {
-    const std::byte* from = values.groups[static_cast<size_t>(key / kTileRows)] +
-                            (key % kTileRows) * row_bytes + block * Codec::kBlockBytes;
+    const auto group = static_cast<size_t>(key / kTileRows);
+    const int64_t offset = (key % kTileRows) * row_bytes + block * Codec::kBlockBytes;
+    FetchLine(values.next[group], offset);
+    const std::byte* from = values.groups[group] + offset;
     hwy::float16_t scale16;
     hwy::CopyBytes<2>(from, &scale16);
     const float scale = hwy::F32FromF16(scale16);
@@ -166,13 +175,14 @@ HWY_INLINE void ValuesBlock(const TilePointers& values, const float* HWY_RESTRIC
 }
 
 template <class Codec>
-void ValuesT(const TilePointers& values, const float* weights, int first, int end, int64_t rows,
+void ValuesT(TilePointers values, const float* weights, int first, int end, int64_t rows,
              int64_t width, const RowSoftmax* softmax, float* out, int64_t stride) {
   ForRowBlocks(rows, [&]<int kRows>(int64_t r) HWY_ATTR {
     for (int64_t block = 0; block < width / kBlock; ++block) {
       ValuesBlock<Codec, kRows>(values, weights + r * kTileKeys, first, end, width, block,
                                 softmax + r, out + r * stride, stride);
     }
+    values.next = {};  // once is enough
   });
 }
 

@@ -23,15 +23,21 @@ constexpr FloatTag d;
 // Wide vectors leave registers for four groups of keys at once, narrow ones for one.
 constexpr int kGroupsAtOnce = kParts == 1 ? kTileGroups : 1;
 constexpr int kRowsAtOnce = 4;
+constexpr int64_t kLineBytes = 64;
 
 template <class T, int kRows, int kGroups>
-HWY_INLINE void ScoresBlock(const std::byte* const* groups, const float* HWY_RESTRICT queries,
-                            int64_t width, float* HWY_RESTRICT scores) {
+HWY_INLINE void ScoresBlock(const std::byte* const* groups, const std::byte* const* next,
+                            const float* HWY_RESTRICT queries, int64_t width,
+                            float* HWY_RESTRICT scores) {
   FloatVector sums[kRows][kGroups][kParts];
   for (int r = 0; r < kRows; ++r)
     for (int g = 0; g < kGroups; ++g)
       for (int p = 0; p < kParts; ++p) sums[r][g][p] = hn::Zero(d);
   for (int64_t c = 0; c < width; ++c) {
+    const int64_t offset = c * kTileRows * static_cast<int64_t>(sizeof(T));
+    if (offset % kLineBytes == 0) {
+      for (int g = 0; g < kGroups; ++g) FetchLine(next[g], offset);
+    }
     FloatVector key[kGroups][kParts];
     for (int g = 0; g < kGroups; ++g) {
       const T* from = reinterpret_cast<const T*>(groups[g]) + c * kTileRows;
@@ -54,21 +60,23 @@ HWY_INLINE void ScoresRows(const TilePointers& keys, const float* queries, int64
                            float* scores) {
   int g = keys.first;
   for (; g + kGroupsAtOnce <= keys.end; g += kGroupsAtOnce) {
-    ScoresBlock<T, kRows, kGroupsAtOnce>(&keys.groups[static_cast<size_t>(g)], queries, width,
+    ScoresBlock<T, kRows, kGroupsAtOnce>(&keys.groups[static_cast<size_t>(g)],
+                                         &keys.next[static_cast<size_t>(g)], queries, width,
                                          scores + g * kTileRows);
   }
   for (; g < keys.end; ++g) {
-    ScoresBlock<T, kRows, 1>(&keys.groups[static_cast<size_t>(g)], queries, width,
+    ScoresBlock<T, kRows, 1>(&keys.groups[static_cast<size_t>(g)],
+                             &keys.next[static_cast<size_t>(g)], queries, width,
                              scores + g * kTileRows);
   }
 }
 
 template <class T>
-void ScoresT(const TilePointers& keys, const float* queries, int64_t rows, int64_t width,
-             float* scores) {
+void ScoresT(TilePointers keys, const float* queries, int64_t rows, int64_t width, float* scores) {
   int64_t r = 0;
   for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce) {
     ScoresRows<T, kRowsAtOnce>(keys, queries + r * width, width, scores + r * kTileKeys);
+    keys.next = {};  // once is enough
   }
   const float* q = queries + r * width;
   float* s = scores + r * kTileKeys;
@@ -165,8 +173,14 @@ HWY_INLINE void ValuesBlock(const TilePointers& values, const float* HWY_RESTRIC
     }
   }
   for (int key = first; key < end; ++key) {
-    const T* row = reinterpret_cast<const T*>(values.groups[static_cast<size_t>(key / kTileRows)]) +
-                   (key % kTileRows) * width + channel;
+    const auto group = static_cast<size_t>(key / kTileRows);
+    const T* row =
+        reinterpret_cast<const T*>(values.groups[group]) + (key % kTileRows) * width + channel;
+    const auto offset = reinterpret_cast<const std::byte*>(row) - values.groups[group];
+    for (int64_t line = 0; line < kVectors * kWidth * static_cast<int64_t>(sizeof(T));
+         line += kLineBytes) {
+      FetchLine(values.next[group], offset + line);
+    }
     FloatVector value[kVectors];
     for (int v = 0; v < kVectors; ++v) value[v] = LoadAsFloat(d, row + v * kWidth);
     for (int r = 0; r < kRows; ++r) {
@@ -217,12 +231,13 @@ HWY_INLINE void ValuesRows(const TilePointers& values, const float* weights, int
 }
 
 template <class T>
-void ValuesT(const TilePointers& values, const float* weights, int first, int end, int64_t rows,
+void ValuesT(TilePointers values, const float* weights, int first, int end, int64_t rows,
              int64_t width, const RowSoftmax* softmax, float* out, int64_t stride) {
   int64_t r = 0;
   for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce) {
     ValuesRows<T, kRowsAtOnce>(values, weights + r * kTileKeys, first, end, width, softmax + r,
                                out + r * stride, stride);
+    values.next = {};  // once is enough
   }
   const float* w = weights + r * kTileKeys;
   float* to = out + r * stride;

@@ -23,6 +23,9 @@ inline constexpr int kTileGroups = kTileKeys / kTileRows;
 // The block tiles of one head in one tile; [first, end) of `groups` are set.
 struct TilePointers {
   std::array<const std::byte*, kTileGroups> groups = {};
+  // Those of the tile that is read next: fetched into the cache line by line while this one is
+  // computed, since its blocks lie where no machine would look. Null: nothing is fetched.
+  std::array<const std::byte*, kTileGroups> next = {};
   int first = 0;
   int end = 0;
 };

@@ -10,8 +10,10 @@
 #define CAIRN_KERNELS_LANES_INL_H_
 #endif
 
+#include <cstddef>
 #include <cstdint>
 
+#include "hwy/cache_control.h"
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 
@@ -53,6 +55,11 @@ HWY_INLINE FloatVector LoadAsFloat(FloatTag d, const hwy::float16_t* from) {
 }
 HWY_INLINE FloatVector LoadAsFloat(FloatTag d, const hwy::bfloat16_t* from) {
   return hn::PromoteTo(d, hn::LoadU(hn::Rebind<hwy::bfloat16_t, FloatTag>(), from));
+}
+
+// Starts to fetch the cache line at `tile` + offset; nothing for a null tile.
+HWY_INLINE void FetchLine(const std::byte* tile, int64_t offset) {
+  if (tile != nullptr) hwy::Prefetch(tile + offset);
 }
 
 // exp(x) for any x up to +inf: large arguments are clamped to where the result is still finite.
