@@ -50,6 +50,15 @@ def latent(layers, indexed=0):
     return config
 
 
+def rows_of(layers, keys, values):
+    """Rows of so many key and value elements."""
+    if values == 0:
+        return {**latent(layers), "kv_lora_rank": keys - LATENT["qk_rope_head_dim"]}
+    if keys == values:
+        return dense(layers, keys + values)
+    return {"model_type": "shape", "layers": layers, "kv_heads": 1, "head_dim": keys, "value_dim": values}
+
+
 def windowed(full, sliding, window, full_elements, sliding_elements, tp):
     heads, width = heads_of(sliding_elements)
     global_heads, global_width = heads_of(full_elements)

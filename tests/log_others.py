@@ -95,7 +95,7 @@ def check_llama_cpp(folder, record):
         if types := re.match(r"K (\w+) / V (\w+)", str(record.get("kv_dtype"))):
             settings |= {"type_k": types.group(1), "type_v": types.group(2)}
         layers, keys, values = (given[key] for key in ("layers_with_kv", "n_embd_k_gqa", "n_embd_v_gqa"))
-        config = log_models.latent(layers) if values == 0 else log_models.dense(layers, keys + values)
+        config = log_models.rows_of(layers, keys, values)
     else:
         raise Unanswerable("the record tells no shape of the model")
     outcome = Outcome()

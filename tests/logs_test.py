@@ -39,6 +39,20 @@ class LogsTest(unittest.TestCase):
         self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
         self.assertIn(f"{name}: DIFFERS", run.stdout)
 
+    def test_rows_whose_keys_and_values_differ_in_width_are_reproduced(self):
+        records = {record["id"]: record for record in json.loads(LOGS.read_text())["records"]}
+        for keys, values in ((768, 512), (1536, 1024), (320, 0)):
+            record = {**records["l007"], "settings": {"cells": 4096, "streams": 1}}
+            record["given"] = {"cells": 4096, "layers_with_kv": 9, "n_embd_k_gqa": keys, "n_embd_v_gqa": values}
+            sizes = [9 * 4096 * width * 2 / (1 << 20) for width in (keys, values)]
+            record["to_predict"] = {"total_MiB": sum(sizes), "K_MiB": sizes[0], "V_MiB": sizes[1]}
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "logs.json"
+                path.write_text(json.dumps({"records": [record]}))
+                run = check_logs(path)
+            self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+            self.assertIn("1 of 1 records reproduced exactly", run.stdout)
+
     def test_a_record_with_another_number_differs(self):
         self.assert_differs("h001", lambda record: record["to_predict"].update(kv_tokens=302922))
         self.assert_differs("h001", lambda record: record["to_predict"].update(max_concurrency=2.32))

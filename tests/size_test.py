@@ -101,6 +101,7 @@ class SizeTest(unittest.TestCase):
             row = answer["bytes_per_token"]
             self.assertEqual(answer["sizes"][0]["batch"], 3)
             self.assertEqual(answer["kv_bytes"], row * (32 + 2 * 32 + 96))
+            self.assertIn("for up to 128 tokens, batch=3", size(GOLDEN / "llama_gqa", "--requests", mix).stdout)
             self.assert_refused([GOLDEN / "llama_gqa", "--requests", mix, "--batch", 2], "--requests")
             mix.write_text("2 x\n")
             self.assert_refused([GOLDEN / "llama_gqa", "--requests", mix], "mix.txt line 1")
@@ -184,6 +185,16 @@ class SizeTest(unittest.TestCase):
         self.assert_refused(["Qwen3-8B", "--set", "tp=2"], "--profile")
         self.assert_refused(["Qwen3-8B", "--profile", "wllm@1"], "wllm")
         self.assert_refused(["Qwen3-8B", "--profile", "vllm@0.20.0", "--set", "no_such=1"], "no_such")
+
+    def test_what_is_not_known_is_warned_of(self):
+        shape = size_json("layers=4,kv_heads=2,head_dim=16", "-c", 64)
+        self.assertTrue(any("hidden" in each for each in shape["activations"]["warnings"]))
+        for version, warned in (("0.33.0", False), ("0.11.0", False), ("9.9.9", True), ("0.0.1", True)):
+            profile = size_json("Qwen3-8B", "--profile", f"vllm@{version}")["profile"]
+            self.assertEqual(any("source was read" in each for each in profile.get("warnings", [])), warned)
+        recurrent = ROOT / "tests" / "golden_states" / "mamba" / "config.json"
+        endless = size_json(recurrent, "-c", 64, "--gpu", "H100")["budget"]
+        self.assertTrue(any("doesn't bound the context" in each for each in endless["warnings"]))
 
     def test_draft_layers_count_when_asked(self):
         plain = size_json("DeepSeek-V3", "-c", 1000, "--kv-dtype", "bf16")
@@ -293,6 +304,7 @@ class SizeTest(unittest.TestCase):
         for flag in ("--memory", "--bandwidth", "--tflops"):
             self.assert_refused(["Qwen3-8B", flag, "much"], "much", "expected a number")
             self.assert_refused(["Qwen3-8B", flag, "0"], "expected more than 0")
+        self.assert_refused(["Qwen3-8B", "--prompt", 10, "--cached", 11], "11 tokens cached", "at most the prompt's 10")
         self.assert_refused(["Qwen3-8B", "--dtype-bytes", 2, "--kv-dtype", "fp8"], "expected one")
 
     def test_a_report_that_cannot_be_written_is_a_failure(self):

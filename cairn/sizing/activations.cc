@@ -223,6 +223,10 @@ Result<Section> ActivationsSection(const ModelSpec& model, const ActivationQuest
       {"logits_bytes", "logits, on a card", CellOf(answer.logits), Unit::kBytes,
        fmt::format("{} / {} words x {} sequences x {} bytes", model.vocabulary,
                    question.parallel.tp, question.sequences, question.logit_bytes)});
+  if (model.hidden == 0) {
+    section.warnings.emplace_back(
+        "no width of the residual stream is given (hidden): only what attention makes is counted");
+  }
   const LayerSpec* typical = TypicalLayer(model);
   if (typical == nullptr) return section;
   const int64_t keys = question.context > 0 ? question.context : question.chunk_tokens;

@@ -41,8 +41,11 @@ Status CheckQuestion(const BoundsQuestion& question) {
     return tokens >= TokenCount(0) && tokens < kMaxStateTokens;
   };
   const TokenCount prompt = question.prompt.value_or(question.context);
-  if (!in_range(question.context) || !in_range(prompt) || !in_range(question.cached) ||
-      question.cached > prompt) {
+  if (question.cached > prompt) {
+    return Fail(ErrorCode::kInvalidArgument, "{} tokens cached, expected at most the prompt's {}",
+                question.cached.value(), prompt.value());
+  }
+  if (!in_range(question.context) || !in_range(prompt) || !in_range(question.cached)) {
     return Fail(ErrorCode::kInvalidArgument,
                 "context {}, prompt {} of which {} cached: expected 0 to {} tokens",
                 question.context.value(), prompt.value(), question.cached.value(),
@@ -80,8 +83,8 @@ void AddRates(const BoundsQuestion& question, const DecodeBound& bound, Section&
                             fmt::format("1000 / {:.6g} ms", *bound.bound_ms)});
   section.fields.push_back({"total_tokens_per_second", "tokens/s of all, at most", total,
                             Unit::kTokensPerSecond,
-                            fmt::format("{:.6g} x {} requests x {} copies", each, question.batch,
-                                        question.parallel.dp)});
+                            fmt::format("{:.6g} x {} x {} (requests of a copy x copies)", each,
+                                        question.batch, question.parallel.dp)});
 }
 
 void AddDecode(const BoundsQuestion& question, const DecodeBound& bound, Section& section) {

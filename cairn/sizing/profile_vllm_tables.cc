@@ -81,10 +81,14 @@ void AddTables(const VllmStart& start, Section& section) {
 void AddAdvice(const VllmStart& start, Section& section) {
   const auto tokens = start.question.max_model_len;
   section.notes.push_back(fmt::format("printed as {} does", NameOf(start.era)));
-  section.notes.push_back(
-      fmt::format("the nearest version whose source was read is {}; between those, and before 0.9, "
-                  "rules are known from logs",
-                  NearestRead(start.question.version)));
+  const std::string read = fmt::format(
+      "the nearest version whose source was read is {}; between those, and before 0.9, "
+      "rules are known from logs",
+      NearestRead(start.question.version));
+  // Before the first and after the last nobody's logs tell, either.
+  const FrameworkVersion& version = start.question.version;
+  const bool unknown = version.AtLeast(0, 34) || !version.AtLeast(0, 6);
+  (unknown ? section.warnings : section.notes).push_back(read);
   if (start.plan.groups.size() > 1) {
     section.warnings.emplace_back(
         "the printed token count isn't a capacity: it is a quotient whose formula changed with the "

@@ -194,11 +194,14 @@ Section ClosingSection(const SizeReport& report) {
                             .label = "context_length",
                             .value = fmt::format("{}", answer.tokens.value())});
   section.fields.push_back({.key = "total_gib", .label = "total_gib", .value = gib});
+  const std::vector<RequestGroup>& mix = report.request.question.requests;
+  const bool alike = std::ranges::adjacent_find(mix, std::ranges::not_equal_to(),
+                                                &RequestGroup::tokens) == mix.end();
   section.fields.push_back(
       {.key = "total",
        .label = "total",
-       .value = fmt::format("{} GiB ({:.4f} GB) for {} tokens, batch={}", gib, bytes / 1e9,
-                            answer.tokens.value(), answer.requests)});
+       .value = fmt::format("{} GiB ({:.4f} GB) for {}{} tokens, batch={}", gib, bytes / 1e9,
+                            alike ? "" : "up to ", answer.tokens.value(), answer.requests)});
   return section;
 }
 
