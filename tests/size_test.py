@@ -7,10 +7,13 @@ import os
 import pathlib
 import resource
 import subprocess
+import sys
 import tempfile
 import unittest
 
-import jsonschema
+# Debian's package serves Debian's Python; another one first in PATH finds it there, too.
+sys.path.append("/usr/lib/python3/dist-packages")
+import jsonschema  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CAIRN = os.environ.get("CAIRN", str(ROOT / "build" / "cairn"))

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cairn/base/parse_number.h"
+#include "cairn/spec/edit_distance.h"
 
 namespace cairn {
 namespace {
@@ -88,21 +89,6 @@ const Row* Find(std::span<const Row> rows, std::string_view name) {
   return nullptr;
 }
 
-// Letters to insert, delete or change.
-size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({change, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 // "H100 SXM, H100 PCIe and H200 SXM"
 template <class Row>
 std::string Nearest(std::span<const Row> rows, std::string_view name) {
@@ -113,7 +99,7 @@ std::string Nearest(std::span<const Row> rows, std::string_view name) {
     for (const std::string& known : NamesOf(rows[i])) {
       const bool inside =
           plain.size() >= 2 && (known.starts_with(plain) || plain.starts_with(known));
-      best = std::min(best, inside ? size_t{0} : Distance(plain, known));
+      best = std::min(best, inside ? size_t{0} : EditDistance(plain, known));
     }
     ranked.emplace_back(best, i);
   }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cairn/spec/edit_distance.h"
 #include "cairn/spec/quoted.h"
 
 namespace cairn {
@@ -130,20 +131,6 @@ constexpr std::array kRefusals = {
     Refusal{"drafts for another model and reads its state; size that model's file", kDrafters},
     Refusal{"keeps kinds of state that can't be described from its file yet", kNotYet},
 };
-
-// Insertions, deletions and replacements that make one name of the other.
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
-    }
-  }
-  return row.back();
-}
 
 std::string_view NearestName(std::string_view name) {
   constexpr size_t kLongest = 64;  // of what is compared, whatever a file claims
