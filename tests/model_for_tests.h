@@ -46,6 +46,7 @@ class LoadedModel {
 
   Model& model() { return *model_; }
   StateStore& store() { return *store_; }
+  ThreadPool& pool() { return *pool_; }
   int64_t vocabulary() const { return model_->spec().vocabulary; }
 
   // Feeds `tokens` in chunks; returns the logits of all of them.

@@ -13,6 +13,8 @@
 
 namespace cairn {
 
+struct WorkLog;
+
 // A non-owning reference to a callable void(int64_t index, int thread).
 class LoopBody {
  public:
@@ -42,9 +44,14 @@ class ThreadPool {
   // are done. Allocates nothing. The body must not throw.
   void ParallelFor(int64_t count, LoopBody body);
 
+  // Where kernels note what they do (work_log.h); null: nowhere. The log must outlive its use.
+  void set_work_log(WorkLog* log) { work_log_ = log; }
+  WorkLog* work_log() const { return work_log_; }
+
  private:
   struct Shared;
   std::unique_ptr<Shared> shared_;
+  WorkLog* work_log_ = nullptr;
 };
 
 }  // namespace cairn

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cairn/base/check.h"
+#include "cairn/base/work_log.h"
 #include "cairn/kernels/attention_bf16.h"
 #include "cairn/kernels/attention_tile.h"
 
@@ -14,6 +15,21 @@ namespace {
 constexpr int64_t kRowsPerItem = 32;
 
 int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+void NoteAttention(const AttentionShape& shape, std::span<const AttentionSpan> spans,
+                   WorkDone& done) {
+  int64_t pairs = 0;  // of a query and a key that it sees
+  for (const AttentionSpan& span : spans) {
+    for (int64_t p = span.first_position; p < span.first_position + span.tokens; ++p) {
+      pairs += p + 1 - shape.FirstVisible(p);
+    }
+  }
+  for (OperationCounts* counts : {&done.operations, &done.executed}) {
+    (*counts)[AttentionArithmetic(shape.key_codec)] += 2 * pairs * shape.heads * shape.key_width;
+    (*counts)[AttentionArithmetic(shape.value_codec)] +=
+        2 * pairs * shape.heads * shape.value_width;
+  }
+}
 
 }  // namespace
 
@@ -321,9 +337,15 @@ class AttentionRun {
   int64_t rows_max_ = 1;
 };
 
+Arithmetic AttentionArithmetic(DType codec) {
+  return codec == DType::kBF16 ? Arithmetic::kBf16 : Arithmetic::kF32;
+}
+
 void Attention(const AttentionShape& shape, std::span<const AttentionSpan> spans,
                int64_t query_stride, int64_t out_stride, AttentionScratch& scratch,
                ThreadPool& pool) {
+  const WorkScope work(pool, WorkKind::kAttention);
+  if (work.done() != nullptr) NoteAttention(shape, spans, *work.done());
   AttentionRun(shape, spans, query_stride, out_stride, scratch, pool.threads()).Run(pool);
 }
 

@@ -18,6 +18,8 @@
 
 namespace cairn {
 
+enum class Arithmetic : uint8_t;
+
 inline constexpr int64_t kSegmentKeys = 1024;
 
 struct AttentionShape {
@@ -78,6 +80,9 @@ class AttentionScratch {
   };
   std::vector<Merge> merges_;
 };
+
+// What multiplies with rows of a codec.
+Arithmetic AttentionArithmetic(DType codec);
 
 void Attention(const AttentionShape& shape, std::span<const AttentionSpan> spans,
                int64_t query_stride, int64_t out_stride, AttentionScratch& scratch,

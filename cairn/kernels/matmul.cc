@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cairn/base/check.h"
+#include "cairn/base/work_log.h"
 #include "cairn/kernels/matmul_stripes.h"
 
 namespace cairn {
@@ -80,6 +81,18 @@ class Units {
   int64_t count_ = 0;
 };
 
+void NoteProducts(const Activations& x, std::span<const MatMulTask> tasks, WorkDone& done) {
+  for (const MatMulTask& task : tasks) {
+    const PackedMatrix& matrix = *task.matrix;
+    const int64_t operations = 2 * matrix.rows() * matrix.columns() * x.tokens();
+    const Arithmetic arithmetic = matrix.IsInteger() ? Arithmetic::kInt8 : Arithmetic::kF32;
+    const bool twice = matrix.IsInteger() && task.precision == ActivationPrecision::k16;
+    done.operations[arithmetic] += operations;
+    done.executed[arithmetic] += twice ? 2 * operations : operations;
+    done.weight_bytes += matrix.bytes();
+  }
+}
+
 }  // namespace
 
 // What MatMul may do with an Activations.
@@ -141,6 +154,8 @@ void Activations::Set(const float* rows, int64_t tokens, int64_t columns, int64_
 
 void MatMul(Activations& x, std::span<const MatMulTask> tasks, ThreadPool& pool) {
   if (x.tokens() == 0) return;
+  const WorkScope work(pool, WorkKind::kMatrixProduct);
+  if (work.done() != nullptr) NoteProducts(x, tasks, *work.done());
   MatMulAccess::Prepare(x, tasks, pool);
   const Units units(x, tasks, pool.threads());
   auto run = [&](int64_t unit, int thread) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cairn/base/work_log.h"
 #include "cairn/kernels/dequantize.h"
 #include "cairn/kernels/matmul_reference.h"
 #include "cairn/kernels/matmul_test_weights.h"
@@ -228,6 +229,31 @@ TEST_CASE("a second product of the same or a smaller size allocates nothing") {
   const auto after = mallinfo2();
   CHECK_EQ(before.uordblks, after.uordblks);
   CHECK_EQ(before.hblks, after.hblks);
+}
+
+TEST_CASE("a product notes its operations, how many of them were done, and the weights it read") {
+  ThreadPool pool(1);
+  const PackedMatrix integers = Weights(DType::kQ8_0, 20, 64).Pack(pool);
+  const PackedMatrix floats = Weights(DType::kF16, 20, 64).Pack(pool);
+  const auto x = RandomFloats(3 * 64, 8);
+  std::vector<float> y(3 * 20);
+  Activations activations;
+  activations.Set(x.data(), 3, 64, 64);
+  MatMulTask task = {.matrix = &integers, .out = y.data(), .stride = 20};
+  WorkLog log;
+  pool.set_work_log(&log);
+  MatMul(activations, std::span(&task, 1), pool);
+  task.precision = ActivationPrecision::k16;
+  MatMul(activations, std::span(&task, 1), pool);
+  task.matrix = &floats;
+  MatMul(activations, std::span(&task, 1), pool);
+  const WorkDone& done = log[WorkKind::kMatrixProduct];
+  const int64_t operations = 2 * 3 * 20 * 64;
+  CHECK_EQ(done.calls, 3);
+  CHECK_EQ(done.operations[Arithmetic::kInt8], 2 * operations);
+  CHECK_EQ(done.executed[Arithmetic::kInt8], 3 * operations);
+  CHECK_EQ(done.executed[Arithmetic::kF32], operations);
+  CHECK_EQ(done.weight_bytes, 2 * integers.bytes() + floats.bytes());
 }
 
 TEST_CASE(
