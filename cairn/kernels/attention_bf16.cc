@@ -47,7 +47,7 @@ HWY_INLINE float AddPairScalar(float sum, uint32_t a, uint32_t b) {
 }
 
 template <int kRows, int kGroups>
-HWY_INLINE void ScoresBlock(const std::byte* const* groups, const std::byte* const* next,
+HWY_INLINE void ScoresBlock(const std::byte* const* groups, LineStream& next,
                             const uint32_t* HWY_RESTRICT queries, int64_t width,
                             float* HWY_RESTRICT scores) {
   const int64_t words = Bf16PairWords(width);
@@ -65,7 +65,7 @@ HWY_INLINE void ScoresBlock(const std::byte* const* groups, const std::byte* con
   };
   for (int64_t word = 0; word < width / 2; ++word) {
     for (int g = 0; g < kGroups; ++g) {
-      FetchLine(next[g], word * kTileRows * 4);
+      next.Fetch();
       const auto* from = reinterpret_cast<const uint32_t*>(groups[g]) + word * kTileRows;
       for (int p = 0; p < kParts; ++p) key[g][p] = hn::LoadU(dw, from + p * kWidth);
     }
@@ -90,15 +90,15 @@ HWY_INLINE void ScoresBlock(const std::byte* const* groups, const std::byte* con
 template <int kRows>
 HWY_INLINE void ScoresRows(const TilePointers& keys, const uint32_t* queries, int64_t width,
                            float* scores) {
+  LineStream next(keys.next.data(), kTileGroups, Bf16PairWords(width) * kTileRows * 4);
   int g = keys.first;
   for (; g + kGroupsAtOnce <= keys.end; g += kGroupsAtOnce) {
-    ScoresBlock<kRows, kGroupsAtOnce>(&keys.groups[static_cast<size_t>(g)],
-                                      &keys.next[static_cast<size_t>(g)], queries, width,
+    ScoresBlock<kRows, kGroupsAtOnce>(&keys.groups[static_cast<size_t>(g)], next, queries, width,
                                       scores + g * kTileRows);
   }
   for (; g < keys.end; ++g) {
-    ScoresBlock<kRows, 1>(&keys.groups[static_cast<size_t>(g)], &keys.next[static_cast<size_t>(g)],
-                          queries, width, scores + g * kTileRows);
+    ScoresBlock<kRows, 1>(&keys.groups[static_cast<size_t>(g)], next, queries, width,
+                          scores + g * kTileRows);
   }
 }
 
@@ -138,7 +138,6 @@ struct KeyPairs {
   const uint32_t* Row(int pair) const {
     return reinterpret_cast<const uint32_t*>(values.groups[GroupOf(pair)] + OffsetOf(pair));
   }
-  const std::byte* NextOf(int pair) const { return values.next[GroupOf(pair)]; }
   uint32_t Mask(int pair) const {
     uint32_t mask = ~0u;
     if (2 * pair < first) mask &= kOddHalf;
@@ -148,9 +147,9 @@ struct KeyPairs {
 };
 
 template <int kRows, int kVectors>
-HWY_INLINE void ValuesBlock(const KeyPairs& pairs, const uint32_t* HWY_RESTRICT weights,
-                            int64_t channel, const RowSoftmax* softmax, float* HWY_RESTRICT out,
-                            int64_t stride) {
+HWY_INLINE void ValuesBlock(const KeyPairs& pairs, LineStream& next,
+                            const uint32_t* HWY_RESTRICT weights, int64_t channel,
+                            const RowSoftmax* softmax, float* HWY_RESTRICT out, int64_t stride) {
   FloatVector sums[kRows][kVectors];
   for (int r = 0; r < kRows; ++r) {
     const FloatVector correction = hn::Set(d, softmax[r].correction);
@@ -163,7 +162,7 @@ HWY_INLINE void ValuesBlock(const KeyPairs& pairs, const uint32_t* HWY_RESTRICT 
     const WordVector mask = hn::Set(dw, pairs.Mask(pair));
     WordVector value[kVectors];
     for (int v = 0; v < kVectors; ++v) {
-      FetchLine(pairs.NextOf(pair), pairs.OffsetOf(pair) + (channel + v * kWidth) * 4);
+      next.Fetch();
       value[v] = hn::And(hn::LoadU(dw, row + v * kWidth), mask);
     }
     for (int r = 0; r < kRows; ++r) {
@@ -180,12 +179,13 @@ template <int kRows>
 HWY_INLINE void ValuesRows(const KeyPairs& pairs, const uint32_t* weights,
                            const RowSoftmax* softmax, float* out, int64_t stride) {
   constexpr int kVectors = kParts == 1 ? 4 : 2;
+  LineStream next(pairs.values.next.data(), kTileGroups, pairs.width * kTileRows * 2);
   int64_t c = 0;
   for (; c + kVectors * kWidth <= pairs.width; c += kVectors * kWidth) {
-    ValuesBlock<kRows, kVectors>(pairs, weights, c, softmax, out, stride);
+    ValuesBlock<kRows, kVectors>(pairs, next, weights, c, softmax, out, stride);
   }
   for (; c + kWidth <= pairs.width; c += kWidth) {
-    ValuesBlock<kRows, 1>(pairs, weights, c, softmax, out, stride);
+    ValuesBlock<kRows, 1>(pairs, next, weights, c, softmax, out, stride);
   }
   for (; c < pairs.width; ++c) {
     for (int r = 0; r < kRows; ++r) {

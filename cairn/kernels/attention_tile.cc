@@ -23,10 +23,10 @@ constexpr FloatTag d;
 // Wide vectors leave registers for four groups of keys at once, narrow ones for one.
 constexpr int kGroupsAtOnce = kParts == 1 ? kTileGroups : 1;
 constexpr int kRowsAtOnce = 4;
-constexpr int64_t kLineBytes = 64;
+constexpr int64_t kLineBytes = LineStream::kLineBytes;
 
 template <class T, int kRows, int kGroups>
-HWY_INLINE void ScoresBlock(const std::byte* const* groups, const std::byte* const* next,
+HWY_INLINE void ScoresBlock(const std::byte* const* groups, LineStream& next,
                             const float* HWY_RESTRICT queries, int64_t width,
                             float* HWY_RESTRICT scores) {
   FloatVector sums[kRows][kGroups][kParts];
@@ -34,10 +34,8 @@ HWY_INLINE void ScoresBlock(const std::byte* const* groups, const std::byte* con
     for (int g = 0; g < kGroups; ++g)
       for (int p = 0; p < kParts; ++p) sums[r][g][p] = hn::Zero(d);
   for (int64_t c = 0; c < width; ++c) {
-    const int64_t offset = c * kTileRows * static_cast<int64_t>(sizeof(T));
-    if (offset % kLineBytes == 0) {
-      for (int g = 0; g < kGroups; ++g) FetchLine(next[g], offset);
-    }
+    constexpr int64_t kStepBytes = kGroups * kTileRows * static_cast<int64_t>(sizeof(T));
+    for (int64_t line = 0; line < kStepBytes; line += kLineBytes) next.Fetch();
     FloatVector key[kGroups][kParts];
     for (int g = 0; g < kGroups; ++g) {
       const T* from = reinterpret_cast<const T*>(groups[g]) + c * kTileRows;
@@ -58,15 +56,15 @@ HWY_INLINE void ScoresBlock(const std::byte* const* groups, const std::byte* con
 template <class T, int kRows>
 HWY_INLINE void ScoresRows(const TilePointers& keys, const float* queries, int64_t width,
                            float* scores) {
+  LineStream next(keys.next.data(), kTileGroups,
+                  width * kTileRows * static_cast<int64_t>(sizeof(T)));
   int g = keys.first;
   for (; g + kGroupsAtOnce <= keys.end; g += kGroupsAtOnce) {
-    ScoresBlock<T, kRows, kGroupsAtOnce>(&keys.groups[static_cast<size_t>(g)],
-                                         &keys.next[static_cast<size_t>(g)], queries, width,
+    ScoresBlock<T, kRows, kGroupsAtOnce>(&keys.groups[static_cast<size_t>(g)], next, queries, width,
                                          scores + g * kTileRows);
   }
   for (; g < keys.end; ++g) {
-    ScoresBlock<T, kRows, 1>(&keys.groups[static_cast<size_t>(g)],
-                             &keys.next[static_cast<size_t>(g)], queries, width,
+    ScoresBlock<T, kRows, 1>(&keys.groups[static_cast<size_t>(g)], next, queries, width,
                              scores + g * kTileRows);
   }
 }
@@ -162,9 +160,10 @@ void SoftmaxT(float* scores, int first, int end, float score_cap, bool round_to_
 }
 
 template <class T, int kRows, int kVectors>
-HWY_INLINE void ValuesBlock(const TilePointers& values, const float* HWY_RESTRICT weights,
-                            int first, int end, int64_t width, int64_t channel,
-                            const RowSoftmax* softmax, float* HWY_RESTRICT out, int64_t stride) {
+HWY_INLINE void ValuesBlock(const TilePointers& values, LineStream& next,
+                            const float* HWY_RESTRICT weights, int first, int end, int64_t width,
+                            int64_t channel, const RowSoftmax* softmax, float* HWY_RESTRICT out,
+                            int64_t stride) {
   FloatVector sums[kRows][kVectors];
   for (int r = 0; r < kRows; ++r) {
     const FloatVector correction = hn::Set(d, softmax[r].correction);
@@ -176,10 +175,9 @@ HWY_INLINE void ValuesBlock(const TilePointers& values, const float* HWY_RESTRIC
     const auto group = static_cast<size_t>(key / kTileRows);
     const T* row =
         reinterpret_cast<const T*>(values.groups[group]) + (key % kTileRows) * width + channel;
-    const auto offset = reinterpret_cast<const std::byte*>(row) - values.groups[group];
     for (int64_t line = 0; line < kVectors * kWidth * static_cast<int64_t>(sizeof(T));
          line += kLineBytes) {
-      FetchLine(values.next[group], offset + line);
+      next.Fetch();
     }
     FloatVector value[kVectors];
     for (int v = 0; v < kVectors; ++v) value[v] = LoadAsFloat(d, row + v * kWidth);
@@ -216,12 +214,15 @@ template <class T, int kRows>
 HWY_INLINE void ValuesRows(const TilePointers& values, const float* weights, int first, int end,
                            int64_t width, const RowSoftmax* softmax, float* out, int64_t stride) {
   constexpr int kVectors = kParts == 1 ? 4 : 2;
+  LineStream next(values.next.data(), kTileGroups,
+                  width * kTileRows * static_cast<int64_t>(sizeof(T)));
   int64_t c = 0;
   for (; c + kVectors * kWidth <= width; c += kVectors * kWidth) {
-    ValuesBlock<T, kRows, kVectors>(values, weights, first, end, width, c, softmax, out, stride);
+    ValuesBlock<T, kRows, kVectors>(values, next, weights, first, end, width, c, softmax, out,
+                                    stride);
   }
   for (; c + kWidth <= width; c += kWidth) {
-    ValuesBlock<T, kRows, 1>(values, weights, first, end, width, c, softmax, out, stride);
+    ValuesBlock<T, kRows, 1>(values, next, weights, first, end, width, c, softmax, out, stride);
   }
   if (c == width) return;
   for (int r = 0; r < kRows; ++r) {
