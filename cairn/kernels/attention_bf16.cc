@@ -22,7 +22,6 @@ constexpr WordTag dw;
 using WordVector = hn::Vec<WordTag>;
 
 constexpr int kGroupsAtOnce = kParts == 1 ? kTileGroups : 1;
-constexpr int kRowsAtOnce = 4;
 constexpr uint32_t kOddHalf = 0xFFFF0000u;
 constexpr uint32_t kEvenHalf = 0x0000FFFFu;
 
@@ -46,8 +45,8 @@ HWY_INLINE float AddPairScalar(float sum, uint32_t a, uint32_t b) {
   return std::fma(even(a), even(b), std::fma(odd(a), odd(b), sum));
 }
 
-template <int kRows, int kGroups>
-HWY_INLINE void ScoresBlock(const std::byte* const* groups, LineStream& next,
+template <int kRows, int kGroups, class Lines>
+HWY_INLINE void ScoresBlock(const std::byte* const* groups, Lines& next,
                             const uint32_t* HWY_RESTRICT queries, int64_t width,
                             float* HWY_RESTRICT scores) {
   const int64_t words = Bf16PairWords(width);
@@ -87,10 +86,9 @@ HWY_INLINE void ScoresBlock(const std::byte* const* groups, LineStream& next,
         hn::StoreU(sums[r][g][p], d, scores + r * kTileKeys + g * kTileRows + p * kWidth);
 }
 
-template <int kRows>
-HWY_INLINE void ScoresRows(const TilePointers& keys, const uint32_t* queries, int64_t width,
-                           float* scores) {
-  LineStream next(keys.next.data(), kTileGroups, Bf16PairWords(width) * kTileRows * 4);
+template <int kRows, class Lines>
+HWY_INLINE void ScoresRows(const TilePointers& keys, Lines& next, const uint32_t* queries,
+                           int64_t width, float* scores) {
   int g = keys.first;
   for (; g + kGroupsAtOnce <= keys.end; g += kGroupsAtOnce) {
     ScoresBlock<kRows, kGroupsAtOnce>(&keys.groups[static_cast<size_t>(g)], next, queries, width,
@@ -102,26 +100,15 @@ HWY_INLINE void ScoresRows(const TilePointers& keys, const uint32_t* queries, in
   }
 }
 
-void Scores(TilePointers keys, const uint32_t* queries, int64_t rows, int64_t width,
+HWY_INLINE int64_t TileBytes(int64_t width) { return width * kTileRows * 2; }
+
+void Scores(const TilePointers& keys, const uint32_t* queries, int64_t rows, int64_t width,
             float* scores) {
-  const int64_t words = Bf16PairWords(width);
-  int64_t r = 0;
-  for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce) {
-    ScoresRows<kRowsAtOnce>(keys, queries + r * words, width, scores + r * kTileKeys);
-    keys.next = {};  // once is enough
-  }
-  const uint32_t* q = queries + r * words;
-  float* s = scores + r * kTileKeys;
-  switch (rows - r) {
-    case 3:
-      return ScoresRows<3>(keys, q, width, s);
-    case 2:
-      return ScoresRows<2>(keys, q, width, s);
-    case 1:
-      return ScoresRows<1>(keys, q, width, s);
-    default:
-      return;
-  }
+  ForRowBatches(rows, [&]<int kRows, class Lines>(int64_t r) HWY_ATTR {
+    Lines next(keys.next.data(), r == 0 ? kTileGroups : 0, TileBytes(width));
+    ScoresRows<kRows>(keys, next, queries + r * Bf16PairWords(width), width,
+                      scores + r * kTileKeys);
+  });
 }
 
 // Pairs of keys [first / 2, (end + 1) / 2) of a tile; halves outside [first, end) are nobody's.
@@ -146,8 +133,8 @@ struct KeyPairs {
   }
 };
 
-template <int kRows, int kVectors>
-HWY_INLINE void ValuesBlock(const KeyPairs& pairs, LineStream& next,
+template <int kRows, int kVectors, class Lines>
+HWY_INLINE void ValuesBlock(const KeyPairs& pairs, Lines& next,
                             const uint32_t* HWY_RESTRICT weights, int64_t channel,
                             const RowSoftmax* softmax, float* HWY_RESTRICT out, int64_t stride) {
   FloatVector sums[kRows][kVectors];
@@ -175,11 +162,10 @@ HWY_INLINE void ValuesBlock(const KeyPairs& pairs, LineStream& next,
       hn::StoreU(sums[r][v], d, out + r * stride + channel + v * kWidth);
 }
 
-template <int kRows>
-HWY_INLINE void ValuesRows(const KeyPairs& pairs, const uint32_t* weights,
+template <int kRows, class Lines>
+HWY_INLINE void ValuesRows(const KeyPairs& pairs, Lines& next, const uint32_t* weights,
                            const RowSoftmax* softmax, float* out, int64_t stride) {
   constexpr int kVectors = kParts == 1 ? 4 : 2;
-  LineStream next(pairs.values.next.data(), kTileGroups, pairs.width * kTileRows * 2);
   int64_t c = 0;
   for (; c + kVectors * kWidth <= pairs.width; c += kVectors * kWidth) {
     ValuesBlock<kRows, kVectors>(pairs, next, weights, c, softmax, out, stride);
@@ -200,43 +186,30 @@ HWY_INLINE void ValuesRows(const KeyPairs& pairs, const uint32_t* weights,
 }
 
 // Neighbouring weights, which are bf16 numbers, into words.
-template <int kRows>
-HWY_INLINE void ValuesOfRows(const KeyPairs& pairs, const float* weights, const RowSoftmax* softmax,
-                             float* out, int64_t stride) {
+template <int kRows, class Lines>
+HWY_INLINE void ValuesOfRows(const KeyPairs& pairs, Lines& next, const float* weights,
+                             const RowSoftmax* softmax, float* out, int64_t stride) {
   HWY_ALIGN uint32_t packed[kRows * kTileKeys / 2];
   for (int i = 0; i < kRows * kTileKeys / 2; ++i) {
     packed[i] = (std::bit_cast<uint32_t>(weights[2 * i]) >> 16) |
                 (std::bit_cast<uint32_t>(weights[2 * i + 1]) & kOddHalf);
   }
-  ValuesRows<kRows>(pairs, packed, softmax, out, stride);
+  ValuesRows<kRows>(pairs, next, packed, softmax, out, stride);
 }
 
 void Values(const TilePointers& values, const float* weights, int first, int end, int64_t rows,
             int64_t width, const RowSoftmax* softmax, float* out, int64_t stride) {
-  KeyPairs pairs = {values, first, end, width};
+  const KeyPairs pairs = {values, first, end, width};
   if (first == end) {  // nothing to add, but the correction holds
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < width; ++c) out[r * stride + c] *= softmax[r].correction;
     return;
   }
-  int64_t r = 0;
-  for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce) {
-    ValuesOfRows<kRowsAtOnce>(pairs, weights + r * kTileKeys, softmax + r, out + r * stride,
-                              stride);
-    pairs.values.next = {};  // once is enough
-  }
-  const float* w = weights + r * kTileKeys;
-  float* to = out + r * stride;
-  switch (rows - r) {
-    case 3:
-      return ValuesOfRows<3>(pairs, w, softmax + r, to, stride);
-    case 2:
-      return ValuesOfRows<2>(pairs, w, softmax + r, to, stride);
-    case 1:
-      return ValuesOfRows<1>(pairs, w, softmax + r, to, stride);
-    default:
-      return;
-  }
+  ForRowBatches(rows, [&]<int kRows, class Lines>(int64_t r) HWY_ATTR {
+    Lines next(values.next.data(), r == 0 ? kTileGroups : 0, TileBytes(width));
+    ValuesOfRows<kRows>(pairs, next, weights + r * kTileKeys, softmax + r, out + r * stride,
+                        stride);
+  });
 }
 
 }  // namespace

@@ -22,11 +22,15 @@ constexpr FloatTag d;
 
 // Wide vectors leave registers for four groups of keys at once, narrow ones for one.
 constexpr int kGroupsAtOnce = kParts == 1 ? kTileGroups : 1;
-constexpr int kRowsAtOnce = 4;
 constexpr int64_t kLineBytes = LineStream::kLineBytes;
 
-template <class T, int kRows, int kGroups>
-HWY_INLINE void ScoresBlock(const std::byte* const* groups, LineStream& next,
+template <class T>
+HWY_INLINE int64_t TileBytes(int64_t width) {
+  return width * kTileRows * static_cast<int64_t>(sizeof(T));
+}
+
+template <class T, int kRows, int kGroups, class Lines>
+HWY_INLINE void ScoresBlock(const std::byte* const* groups, Lines& next,
                             const float* HWY_RESTRICT queries, int64_t width,
                             float* HWY_RESTRICT scores) {
   FloatVector sums[kRows][kGroups][kParts];
@@ -53,11 +57,9 @@ HWY_INLINE void ScoresBlock(const std::byte* const* groups, LineStream& next,
         hn::StoreU(sums[r][g][p], d, scores + r * kTileKeys + g * kTileRows + p * kWidth);
 }
 
-template <class T, int kRows>
-HWY_INLINE void ScoresRows(const TilePointers& keys, const float* queries, int64_t width,
-                           float* scores) {
-  LineStream next(keys.next.data(), kTileGroups,
-                  width * kTileRows * static_cast<int64_t>(sizeof(T)));
+template <class T, int kRows, class Lines>
+HWY_INLINE void ScoresRows(const TilePointers& keys, Lines& next, const float* queries,
+                           int64_t width, float* scores) {
   int g = keys.first;
   for (; g + kGroupsAtOnce <= keys.end; g += kGroupsAtOnce) {
     ScoresBlock<T, kRows, kGroupsAtOnce>(&keys.groups[static_cast<size_t>(g)], next, queries, width,
@@ -70,24 +72,12 @@ HWY_INLINE void ScoresRows(const TilePointers& keys, const float* queries, int64
 }
 
 template <class T>
-void ScoresT(TilePointers keys, const float* queries, int64_t rows, int64_t width, float* scores) {
-  int64_t r = 0;
-  for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce) {
-    ScoresRows<T, kRowsAtOnce>(keys, queries + r * width, width, scores + r * kTileKeys);
-    keys.next = {};  // once is enough
-  }
-  const float* q = queries + r * width;
-  float* s = scores + r * kTileKeys;
-  switch (rows - r) {
-    case 3:
-      return ScoresRows<T, 3>(keys, q, width, s);
-    case 2:
-      return ScoresRows<T, 2>(keys, q, width, s);
-    case 1:
-      return ScoresRows<T, 1>(keys, q, width, s);
-    default:
-      return;
-  }
+void ScoresT(const TilePointers& keys, const float* queries, int64_t rows, int64_t width,
+             float* scores) {
+  ForRowBatches(rows, [&]<int kRows, class Lines>(int64_t r) HWY_ATTR {
+    Lines next(keys.next.data(), r == 0 ? kTileGroups : 0, TileBytes<T>(width));
+    ScoresRows<T, kRows>(keys, next, queries + r * width, width, scores + r * kTileKeys);
+  });
 }
 
 void ScoresAny(DType codec, const TilePointers& keys, const float* queries, int64_t rows,
@@ -159,8 +149,8 @@ void SoftmaxT(float* scores, int first, int end, float score_cap, bool round_to_
   softmax.sum = std::fma(softmax.sum, correction, SumLanes(lanes));
 }
 
-template <class T, int kRows, int kVectors>
-HWY_INLINE void ValuesBlock(const TilePointers& values, LineStream& next,
+template <class T, int kRows, int kVectors, class Lines>
+HWY_INLINE void ValuesBlock(const TilePointers& values, Lines& next,
                             const float* HWY_RESTRICT weights, int first, int end, int64_t width,
                             int64_t channel, const RowSoftmax* softmax, float* HWY_RESTRICT out,
                             int64_t stride) {
@@ -210,12 +200,11 @@ void ValuesTail(const TilePointers& values, const float* weights, int first, int
   }
 }
 
-template <class T, int kRows>
-HWY_INLINE void ValuesRows(const TilePointers& values, const float* weights, int first, int end,
-                           int64_t width, const RowSoftmax* softmax, float* out, int64_t stride) {
+template <class T, int kRows, class Lines>
+HWY_INLINE void ValuesRows(const TilePointers& values, Lines& next, const float* weights, int first,
+                           int end, int64_t width, const RowSoftmax* softmax, float* out,
+                           int64_t stride) {
   constexpr int kVectors = kParts == 1 ? 4 : 2;
-  LineStream next(values.next.data(), kTileGroups,
-                  width * kTileRows * static_cast<int64_t>(sizeof(T)));
   int64_t c = 0;
   for (; c + kVectors * kWidth <= width; c += kVectors * kWidth) {
     ValuesBlock<T, kRows, kVectors>(values, next, weights, first, end, width, c, softmax, out,
@@ -232,26 +221,13 @@ HWY_INLINE void ValuesRows(const TilePointers& values, const float* weights, int
 }
 
 template <class T>
-void ValuesT(TilePointers values, const float* weights, int first, int end, int64_t rows,
+void ValuesT(const TilePointers& values, const float* weights, int first, int end, int64_t rows,
              int64_t width, const RowSoftmax* softmax, float* out, int64_t stride) {
-  int64_t r = 0;
-  for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce) {
-    ValuesRows<T, kRowsAtOnce>(values, weights + r * kTileKeys, first, end, width, softmax + r,
-                               out + r * stride, stride);
-    values.next = {};  // once is enough
-  }
-  const float* w = weights + r * kTileKeys;
-  float* to = out + r * stride;
-  switch (rows - r) {
-    case 3:
-      return ValuesRows<T, 3>(values, w, first, end, width, softmax + r, to, stride);
-    case 2:
-      return ValuesRows<T, 2>(values, w, first, end, width, softmax + r, to, stride);
-    case 1:
-      return ValuesRows<T, 1>(values, w, first, end, width, softmax + r, to, stride);
-    default:
-      return;
-  }
+  ForRowBatches(rows, [&]<int kRows, class Lines>(int64_t r) HWY_ATTR {
+    Lines next(values.next.data(), r == 0 ? kTileGroups : 0, TileBytes<T>(width));
+    ValuesRows<T, kRows>(values, next, weights + r * kTileKeys, first, end, width, softmax + r,
+                         out + r * stride, stride);
+  });
 }
 
 void ValuesAny(DType codec, const TilePointers& values, const float* weights, int first, int end,

@@ -10,6 +10,7 @@
 #define CAIRN_KERNELS_LANES_INL_H_
 #endif
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -68,13 +69,13 @@ class LineStream {
  public:
   static constexpr int64_t kLineBytes = 64;
 
-  // Null tiles are passed over.
+  // Ends before the first null tile.
   LineStream(const std::byte* const* tiles, int count, int64_t tile_bytes)
-      : tile_(tiles), end_(tiles + count), bytes_(tile_bytes) {}
+      : tile_(tiles), end_(std::find(tiles, tiles + count, nullptr)), bytes_(tile_bytes) {}
 
   HWY_INLINE void Fetch() {
     if (tile_ == end_) return;
-    FetchLine(*tile_, offset_);
+    hwy::Prefetch(*tile_ + offset_);
     offset_ += kLineBytes;
     if (offset_ < bytes_) return;
     offset_ = 0;
@@ -87,6 +88,33 @@ class LineStream {
   int64_t bytes_;
   int64_t offset_ = 0;
 };
+
+// In place of a LineStream where the lines have been fetched already.
+struct NoLines {
+  NoLines(const std::byte* const* /*tiles*/, int /*count*/, int64_t /*tile_bytes*/) {}
+  HWY_INLINE void Fetch() {}
+};
+
+// Calls body.operator()<count, Lines>(first) for batches of up to four of `rows` rows; Lines is
+// NoLines where an earlier batch has fetched what comes next.
+template <class Body>
+HWY_INLINE void ForRowBatches(int64_t rows, const Body& body) {
+  constexpr int kMost = 4;
+  int64_t r = 0;
+  if (rows >= kMost) body.template operator()<kMost, LineStream>(0);
+  for (r = kMost; r + kMost <= rows; r += kMost) body.template operator()<kMost, NoLines>(r);
+  if (rows < kMost) r = 0;
+  switch (rows - r) {
+    case 3:
+      return body.template operator()<3, LineStream>(r);
+    case 2:
+      return body.template operator()<2, LineStream>(r);
+    case 1:
+      return body.template operator()<1, LineStream>(r);
+    default:
+      return;
+  }
+}
 
 // exp(x) for any x up to +inf: large arguments are clamped to where the result is still finite.
 HWY_INLINE FloatVector SafeExp(FloatTag d, FloatVector x) {
