@@ -88,7 +88,7 @@ class AttentionRun {
     for (size_t s = 0; s < spans_.size(); ++s) {
       const AttentionSpan& span = spans_[s];
       for (int64_t h = 0; h < shape_.kv_heads; ++h) {
-        if (span.tokens == 1 && threads_ > 1) {
+        if (span.tokens <= tokens_per_item_ && threads_ > 1) {
           PlanSegments(static_cast<int32_t>(s), static_cast<int32_t>(h), partial_rows);
         } else {
           for (int64_t t = 0; t < span.tokens; t += tokens_per_item_) {
@@ -102,19 +102,20 @@ class AttentionRun {
     scratch_.partials_.Reserve(static_cast<size_t>(partial_rows * partial_floats_) * sizeof(float));
   }
 
-  // One token over a long context: an item for each segment.
-  void PlanSegments(int32_t span, int32_t kv_head, int64_t& partial_rows) {
-    const int64_t position = spans_[static_cast<size_t>(span)].first_position;
-    const int64_t first = shape_.FirstVisible(position) / kSegmentKeys;
-    const int64_t segments = position / kSegmentKeys - first + 1;
+  // Few tokens over a long context: an item for each segment.
+  void PlanSegments(int32_t index, int32_t kv_head, int64_t& partial_rows) {
+    const AttentionSpan& span = spans_[static_cast<size_t>(index)];
+    const int64_t first = shape_.FirstVisible(span.first_position) / kSegmentKeys;
+    const int64_t last_position = span.first_position + span.tokens - 1;
+    const int64_t segments = last_position / kSegmentKeys - first + 1;
     if (segments == 1) {
-      scratch_.items_.push_back({span, kv_head, 0, 1, -1, 0});
+      scratch_.items_.push_back({index, kv_head, 0, span.tokens, -1, 0});
       return;
     }
-    scratch_.merges_.push_back({span, kv_head, first, segments, partial_rows});
+    scratch_.merges_.push_back({index, kv_head, segments, partial_rows});
     for (int64_t i = 0; i < segments; ++i) {
-      scratch_.items_.push_back({span, kv_head, 0, 1, first + i, partial_rows});
-      partial_rows += group_;
+      scratch_.items_.push_back({index, kv_head, 0, span.tokens, first + i, partial_rows});
+      partial_rows += span.tokens * group_;
     }
   }
 
@@ -288,7 +289,7 @@ class AttentionRun {
 
   void StorePartial(const Item& item, const Workspace& w) {
     float* to = scratch_.partials_.As<float>() + item.partial * partial_floats_;
-    for (int64_t r = 0; r < group_; ++r, to += partial_floats_) {
+    for (int64_t r = 0; r < item.tokens * group_; ++r, to += partial_floats_) {
       to[0] = w.segment[r].largest;
       to[1] = w.segment[r].sum;
       std::copy_n(w.segment_out + r * out_width_, out_width_, to + kTileRows);
@@ -297,17 +298,17 @@ class AttentionRun {
 
   void RunMerge(const Merge& merge, int thread) {
     const Workspace w = WorkspaceOf(thread);
-    Clear(w.total, w.total_out, group_);
+    const AttentionSpan& span = spans_[static_cast<size_t>(merge.span)];
+    const int64_t rows = span.tokens * group_;
+    Clear(w.total, w.total_out, rows);
+    const float* from = scratch_.partials_.As<float>() + merge.partial * partial_floats_;
     for (int64_t s = 0; s < merge.segments; ++s) {
-      const float* from =
-          scratch_.partials_.As<float>() + (merge.partial + s * group_) * partial_floats_;
-      for (int64_t r = 0; r < group_; ++r, from += partial_floats_) {
+      for (int64_t r = 0; r < rows; ++r, from += partial_floats_) {
         MergePartial(w.total[r], w.total_out + r * out_width_, {from[0], from[1], 1},
                      from + kTileRows, shape_.value_width);
       }
     }
-    WriteOut(spans_[static_cast<size_t>(merge.span)], {merge.span, merge.kv_head, 0, 1, -1, 0},
-             w.total, w.total_out);
+    WriteOut(span, {merge.span, merge.kv_head, 0, span.tokens, -1, 0}, w.total, w.total_out);
   }
 
   void WriteOut(const AttentionSpan& span, const Item& item, const RowSoftmax* softmax,

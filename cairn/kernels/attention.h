@@ -74,7 +74,6 @@ class AttentionScratch {
   struct Merge {
     int32_t span;
     int32_t kv_head;
-    int64_t first_segment;
     int64_t segments;
     int64_t partial;
   };

@@ -238,10 +238,12 @@ TEST_CASE("contexts of several segments are right and don't depend on their spli
     std::vector<float> out = expected;
     ThreadPool pool(2);
     AttentionScratch scratch;
-    for (const int64_t position : {0, 1023, 1024, 2047, 2500, 2599}) {
-      const AttentionSpan span = c.Span(position, 1, out);
-      std::fill_n(span.out, 64, 0.0f);
-      Attention(shape, {&span, 1}, 64, 64, scratch, pool);
+    for (const int64_t tokens : {1, 2, 5, 16}) {
+      for (const int64_t position : {0, 1023, 1024, 1500, 2046, 2500, 2584}) {
+        const AttentionSpan span = c.Span(position, tokens, out);
+        std::fill_n(span.out, tokens * 64, 0.0f);
+        Attention(shape, {&span, 1}, 64, 64, scratch, pool);
+      }
     }
     CHECK(SameBits(out, expected));
   }
