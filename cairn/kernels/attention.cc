@@ -6,6 +6,7 @@
 #include "cairn/base/work_log.h"
 #include "cairn/kernels/attention_bf16.h"
 #include "cairn/kernels/attention_tile.h"
+#include "cairn/kernels/flush_subnormals.h"
 
 namespace cairn {
 namespace {
@@ -189,6 +190,7 @@ class AttentionRun {
   }
 
   void RunItem(const Item& item, int thread) {
+    const FlushSubnormals mode;
     const AttentionSpan& span = spans_[static_cast<size_t>(item.span)];
     const Workspace w = WorkspaceOf(thread);
     CopyQueries(span, item, w.queries);
@@ -297,6 +299,7 @@ class AttentionRun {
   }
 
   void RunMerge(const Merge& merge, int thread) {
+    const FlushSubnormals mode;
     const Workspace w = WorkspaceOf(thread);
     const AttentionSpan& span = spans_[static_cast<size_t>(merge.span)];
     const int64_t rows = span.tokens * group_;

@@ -15,16 +15,20 @@
 namespace cairn {
 namespace {
 
-// One sequence of random keys and values in blocks, and random queries for every position.
+// One sequence of random keys and values in blocks, and random queries for every position; with
+// `smallest_exponent` < 0 their magnitudes reach from 1 down to 2^smallest_exponent.
 class Case {
  public:
-  Case(const AttentionShape& shape, int64_t tokens, uint32_t seed)
+  Case(const AttentionShape& shape, int64_t tokens, uint32_t seed, int smallest_exponent = 0)
       : shape_(shape), tokens_(tokens) {
     std::mt19937 random(seed);
     std::normal_distribution<float> normal(0, 1);
+    std::uniform_int_distribution<int> exponent(smallest_exponent, 0);
     const auto fill = [&](std::vector<float>& v, int64_t count) {
       v.resize(static_cast<size_t>(count));
       for (float& x : v) x = normal(random);
+      if (smallest_exponent == 0) return;
+      for (float& x : v) x = std::ldexp(x, exponent(random));
     };
     fill(queries_, tokens * shape.heads * shape.key_width);
     key_bytes_ = shape.kv_heads * StateTileBytes(shape.key_codec, shape.key_width);
@@ -223,6 +227,21 @@ TEST_CASE("chunk size, thread count and instruction set change no bit") {
           CHECK(SameBits(c.Run(chunk, threads), expected));
         }
       }
+    }
+    hwy::SetSupportedTargetsForTest(0);
+  }
+}
+
+TEST_CASE("numbers too small for a full mantissa are the same zeros on every instruction set") {
+  for (const DType codec : {DType::kF32, DType::kF16, DType::kBF16}) {
+    AttentionShape shape = Shape(4, 2, 32, 48);
+    shape.key_codec = shape.value_codec = codec;
+    const Case c(shape, 80, 16, -148);
+    const std::vector<float> expected = c.Run(80, 1);
+    for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+      hwy::SetSupportedTargetsForTest(target);
+      CAPTURE(hwy::TargetName(target));
+      for (const int threads : {1, 2}) CHECK(SameBits(c.Run(1, threads), expected));
     }
     hwy::SetSupportedTargetsForTest(0);
   }
