@@ -6,14 +6,6 @@
 #include "cairn/base/check.h"
 
 namespace cairn {
-namespace {
-
-// Likelier first; of equal logits the lower id, so that no result depends on the sort.
-constexpr auto kLikelier = [](const auto& a, const auto& b) {
-  return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
-};
-
-}  // namespace
 
 Status CheckSamplingOptions(const SamplingOptions& options) {
   const auto check = [](bool good, const char* name, double value, const char* range) -> Status {
@@ -38,27 +30,25 @@ Sampler::Sampler(const SamplingOptions& options) : options_(options), random_sta
   CAIRN_CHECK(CheckSamplingOptions(options).has_value());
 }
 
-void Sampler::Penalise(std::span<const TokenId> history) {
+void Sampler::Penalise(std::span<const float> logits, std::span<const TokenId> history) {
+  penalised_.clear();
   if (options_.repetition_penalty == 1.0 || options_.repetition_window == 0) return;
   const auto window = static_cast<size_t>(options_.repetition_window);
-  if (options_.repetition_window > 0 && history.size() > window) history = history.last(window);
-  std::vector<TokenId> seen(history.begin(), history.end());
-  std::ranges::sort(seen);
-  const auto repeated = std::ranges::unique(seen);
-  seen.erase(repeated.begin(), repeated.end());
-  const auto penalty = static_cast<float>(options_.repetition_penalty);
-  for (const TokenId id : seen) {
-    if (id.value() < 0 || static_cast<size_t>(id.value()) >= candidates_.size()) continue;
-    float& logit = candidates_[static_cast<size_t>(id.value())].logit;
-    logit = logit > 0 ? logit / penalty : logit * penalty;
+  if (options_.repetition_window > 0) {
+    if (history.size() > window) history = history.last(window);
+    penalised_.reserve(std::min(window, logits.size()));
   }
-}
-
-void Sampler::KeepLikeliest(int64_t count) {
-  const auto keep = std::min(candidates_.size(), static_cast<size_t>(count));
-  std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<ptrdiff_t>(keep),
-                    candidates_.end(), kLikelier);
-  candidates_.resize(keep);
+  for (const TokenId id : history) {
+    if (id.value() < 0 || static_cast<size_t>(id.value()) >= logits.size()) continue;
+    penalised_.push_back({id.value(), logits[static_cast<size_t>(id.value())]});
+  }
+  std::ranges::sort(penalised_, {}, &ScoredToken::id);
+  const auto repeated = std::ranges::unique(penalised_, {}, &ScoredToken::id);
+  penalised_.erase(repeated.begin(), repeated.end());
+  const auto penalty = static_cast<float>(options_.repetition_penalty);
+  for (ScoredToken& token : penalised_) {
+    token.logit = token.logit > 0 ? token.logit / penalty : token.logit * penalty;
+  }
 }
 
 // SplitMix64 (Steele, Lea, Flood 2014): 53 of its bits in [0, 1).
@@ -71,12 +61,12 @@ double Sampler::NextUniform() {
   return static_cast<double>(z >> 11) * 0x1.0p-53;
 }
 
-// `candidates_` is sorted, likeliest first.
-TokenId Sampler::Draw() {
-  const float largest = candidates_.front().logit;
+TokenId Sampler::Draw(std::span<const ScoredToken> candidates) {
+  const float largest = candidates.front().logit;
   weights_.clear();
+  weights_.reserve(candidates.size());
   double total = 0;
-  for (const Candidate& c : candidates_) {
+  for (const ScoredToken& c : candidates) {
     weights_.push_back(std::exp(static_cast<double>(c.logit) - largest));
     total += weights_.back();
   }
@@ -90,32 +80,24 @@ TokenId Sampler::Draw() {
   keep = std::max<size_t>(keep, 1);
   double sum = 0;
   for (size_t i = 0; i < keep; ++i) {
-    const double logit = candidates_[i].logit - static_cast<double>(largest);
+    const double logit = candidates[i].logit - static_cast<double>(largest);
     weights_[i] = std::exp(logit / options_.temperature);
     sum += weights_[i];
   }
   double left = NextUniform() * sum;
   for (size_t i = 0; i + 1 < keep; ++i) {
     left -= weights_[i];
-    if (left < 0) return TokenId(candidates_[i].id);
+    if (left < 0) return TokenId(candidates[i].id);
   }
-  return TokenId(candidates_[keep - 1].id);
+  return TokenId(candidates[keep - 1].id);
 }
 
 TokenId Sampler::Sample(std::span<const float> logits, std::span<const TokenId> history) {
   CAIRN_CHECK(!logits.empty());
-  candidates_.clear();
-  for (size_t i = 0; i < logits.size(); ++i) {
-    // A NaN compares false to everything and would break the order.
-    const float logit = std::isnan(logits[i]) ? -INFINITY : logits[i];
-    candidates_.push_back({static_cast<int32_t>(i), logit});
-  }
-  Penalise(history);
-  if (options_.temperature == 0) {
-    return TokenId(std::ranges::min_element(candidates_, kLikelier)->id);
-  }
-  KeepLikeliest(options_.top_k == 0 ? static_cast<int64_t>(candidates_.size()) : options_.top_k);
-  return Draw();
+  Penalise(logits, history);
+  if (options_.temperature == 0) return TokenId(LikeliestToken(logits, penalised_));
+  const auto all = static_cast<int64_t>(logits.size());
+  return Draw(likely_.Find(logits, penalised_, options_.top_k == 0 ? all : options_.top_k));
 }
 
 }  // namespace cairn

@@ -1,18 +1,19 @@
 // Sampler: logits to the next token, seeded and reproducible.
 //
 // Order of the steps as in llama.cpp: repetition penalty, top-k, top-p, min-p, temperature, draw.
-// Temperature 0 takes the likeliest token (the lowest id of equal ones). Only the K likeliest
-// tokens are ever sorted. Thread-compatible.
+// Temperature 0 takes the likeliest token (the lowest id of equal ones). Of the K likeliest tokens
+// (likely_tokens.h) alone is there ever a copy; the logits are read once. After the first call
+// nothing is allocated. Thread-compatible.
 #ifndef CAIRN_ENGINE_SAMPLER_H_
 #define CAIRN_ENGINE_SAMPLER_H_
 
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "cairn/base/ids.h"
 #include "cairn/base/status.h"
+#include "cairn/engine/likely_tokens.h"
 
 namespace cairn {
 
@@ -38,19 +39,15 @@ class Sampler {
   TokenId Sample(std::span<const float> logits, std::span<const TokenId> history);
 
  private:
-  struct Candidate {
-    int32_t id;
-    float logit;
-  };
-
-  void Penalise(std::span<const TokenId> history);
-  void KeepLikeliest(int64_t count);
-  TokenId Draw();
+  void Penalise(std::span<const float> logits, std::span<const TokenId> history);
+  // REQUIRES: sorted, likeliest first.
+  TokenId Draw(std::span<const ScoredToken> candidates);
   double NextUniform();
 
   SamplingOptions options_;
   uint64_t random_state_;
-  std::vector<Candidate> candidates_;
+  std::vector<ScoredToken> penalised_;  // by id
+  LikelyTokens likely_;
   std::vector<double> weights_;
 };
 
