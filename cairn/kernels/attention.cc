@@ -1,6 +1,7 @@
 #include "cairn/kernels/attention.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "cairn/base/check.h"
 #include "cairn/base/work_log.h"
@@ -14,6 +15,9 @@ namespace {
 // Query rows computed together: enough to reuse a tile of keys and values, few enough for the
 // cache.
 constexpr int64_t kRowsPerItem = 32;
+// Scratch memory has room for so many segments of one token from the start and grows by doubling:
+// steps of a growing sequence allocate nothing, or hardly ever.
+constexpr int64_t kSegmentsReserved = 64;
 
 int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -100,7 +104,16 @@ class AttentionRun {
         }
       }
     }
-    scratch_.partials_.Reserve(static_cast<size_t>(partial_rows * partial_floats_) * sizeof(float));
+    ReservePartials(partial_rows);
+  }
+
+  void ReservePartials(int64_t rows) {
+    if (threads_ == 1) return;
+    rows = std::max(rows, shape_.heads * kSegmentsReserved);
+    const auto rounded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)));
+    scratch_.partials_.Reserve(static_cast<size_t>(rounded * partial_floats_) * sizeof(float));
+    scratch_.items_.reserve(static_cast<size_t>(shape_.kv_heads * kSegmentsReserved));
+    scratch_.merges_.reserve(static_cast<size_t>(shape_.kv_heads));
   }
 
   // Few tokens over a long context: an item for each segment.
