@@ -10,10 +10,6 @@
 
 #include "hwy/detect_targets.h"
 
-#if HWY_ARCH_X86
-#include <xmmintrin.h>
-#endif
-
 namespace cairn {
 
 class FlushSubnormals {
@@ -27,8 +23,12 @@ class FlushSubnormals {
 #if HWY_ARCH_X86
   using Word = uint32_t;
   static constexpr Word kFlush = 0x8040;  // flush to zero, denormals are zero
-  static Word Mode() { return _mm_getcsr(); }
-  static void SetMode(Word mode) { _mm_setcsr(mode); }
+  static Word Mode() {
+    Word mode;
+    asm volatile("stmxcsr %0" : "=m"(mode));
+    return mode;
+  }
+  static void SetMode(Word mode) { asm volatile("ldmxcsr %0" : : "m"(mode) : "memory"); }
 #elif HWY_ARCH_ARM_A64
   using Word = uint64_t;
   static constexpr Word kFlush = uint64_t{1} << 24;  // FPCR.FZ
@@ -37,7 +37,7 @@ class FlushSubnormals {
     asm volatile("mrs %0, fpcr" : "=r"(mode));
     return mode;
   }
-  static void SetMode(Word mode) { asm volatile("msr fpcr, %0" : : "r"(mode)); }
+  static void SetMode(Word mode) { asm volatile("msr fpcr, %0" : : "r"(mode) : "memory"); }
 #else
 #error "say how this architecture flushes subnormal numbers"
 #endif
