@@ -1,10 +1,11 @@
 // cairn bench: tokens per second for prompts and answers, in llama-bench's terms.
 //
-// A test is a prompt of -p tokens or an answer of -n tokens on top of a state of -d tokens. The
-// state at a depth is computed once; every repetition works on a fork of it.
+// A test is a prompt of -p tokens or an answer of -n tokens on top of a state of -d tokens, for
+// --sequences sequences at once.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,6 +13,8 @@
 
 #include "cairn/base/env.h"
 #include "cairn/sizing/parameters.h"
+#include "tools/bench_on_request.h"
+#include "tools/bench_runner.h"
 #include "tools/commands.h"
 #include "tools/model_args.h"
 #include "tools/terminal.h"
@@ -25,31 +28,22 @@ struct BenchArgs {
   std::vector<int64_t> answers = {128};
   std::vector<int64_t> depths = {0};
   std::vector<int> threads;
+  int64_t sequences = 1;
   int64_t repetitions = 5;
   std::string format = "md";
-};
-
-struct Test {
-  int64_t prompt = 0;
-  int64_t answer = 0;
-  int64_t depth = 0;
-
-  int64_t tokens() const { return prompt + answer; }
-  std::string Name() const {
-    const std::string kind = prompt > 0 ? fmt::format("pp{}", prompt) : fmt::format("tg{}", answer);
-    return depth > 0 ? fmt::format("{} @ d{}", kind, depth) : kind;
-  }
+  bool on_request = false;
 };
 
 struct Measured {
-  Test test;
+  BenchTest test;
   int threads = 0;
   std::vector<int64_t> samples_ns;
 
   std::vector<double> TokensPerSecond() const {
     std::vector<double> rates;
     for (const int64_t ns : samples_ns)
-      rates.push_back(1e9 * static_cast<double>(test.tokens()) / static_cast<double>(ns));
+      rates.push_back(1e9 * static_cast<double>(test.sequences * test.tokens()) /
+                      static_cast<double>(ns));
     return rates;
   }
 };
@@ -68,82 +62,31 @@ double DeviationOf(const std::vector<double>& values) {
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
-// One model on one number of threads.
-class Bench {
- public:
-  Bench(Model& model, StateStore& store, int64_t chunk)
-      : model_(model), store_(store), chunk_(chunk) {
-    logits_.resize(static_cast<size_t>(model.spec().vocabulary));
+// One repetition more, unmeasured: memory and threads settle.
+Result<std::vector<int64_t>> Repeat(BenchRunner& runner, const BenchTest& test,
+                                    int64_t repetitions) {
+  std::vector<int64_t> samples;
+  for (int64_t i = -1; i < repetitions; ++i) {
+    CAIRN_ASSIGN(const int64_t sample_ns, runner.Measure(test));
+    if (i >= 0) samples.push_back(sample_ns);
   }
+  return samples;
+}
 
-  Result<std::vector<int64_t>> Run(const Test& test, int64_t repetitions) {
-    CAIRN_ASSIGN(const SequenceId base, store_.Create());
-    Status status = Feed(base, test.depth, chunk_);
-    std::vector<int64_t> samples;
-    // One repetition more, unmeasured: memory and threads settle.
-    for (int64_t i = -1; status && i < repetitions; ++i) {
-      const Result<int64_t> sample_ns = RunOnce(base, test);
-      if (!sample_ns) status = std::unexpected(sample_ns.error());
-      if (status && i >= 0) samples.push_back(*sample_ns);
-    }
-    store_.Release(base);
-    CAIRN_TRY(status);
-    return samples;
-  }
-
- private:
-  Result<int64_t> RunOnce(SequenceId base, const Test& test) {
-    CAIRN_ASSIGN(const SequenceId id, store_.Fork(base));
-    const int64_t start_us = NowMicroseconds();
-    const Status status = Feed(id, test.tokens(), test.prompt > 0 ? chunk_ : 1);
-    const int64_t elapsed_us = NowMicroseconds() - start_us;
-    store_.Release(id);
-    CAIRN_TRY(status);
-    return elapsed_us * 1000;
-  }
-
-  // Feeds pseudo-random tokens; logits after the last of each call to Forward that needs them.
-  Status Feed(SequenceId id, int64_t count, int64_t chunk) {
-    for (int64_t done = 0; done < count;) {
-      const int64_t part = std::min(chunk, count - done);
-      tokens_.clear();
-      for (int64_t i = 0; i < part; ++i) tokens_.push_back(NextToken());
-      CAIRN_TRY(store_.Prepare(id, TokenCount(part)));
-      done += part;
-      const bool wanted = chunk == 1 || done == count;
-      const BatchSpan span = {
-          .state = store_.View(id), .tokens = tokens_, .logits = wanted ? 1 : 0};
-      model_.Forward({&span, 1});
-      store_.Commit(id, TokenCount(part));
-      if (wanted) model_.Logits(0, 1, logits_.data());
-      if (Interrupted()) return Fail(ErrorCode::kCancelled, "interrupted");
-    }
-    return {};
-  }
-
-  TokenId NextToken() {
-    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
-    return TokenId(
-        static_cast<int32_t>((random_ >> 33) % static_cast<uint64_t>(model_.spec().vocabulary)));
-  }
-
-  Model& model_;
-  StateStore& store_;
-  const int64_t chunk_;
-  uint64_t random_ = 1;
-  std::vector<TokenId> tokens_;
-  std::vector<float> logits_;
-};
-
-std::vector<Test> TestsOf(const BenchArgs& args) {
-  std::vector<Test> tests;
+std::vector<BenchTest> TestsOf(const BenchArgs& args) {
+  std::vector<BenchTest> tests;
+  const auto add = [&](int64_t prompt, int64_t answer, int64_t depth) {
+    const BenchTest test = {
+        .prompt = prompt, .answer = answer, .depth = depth, .sequences = args.sequences};
+    if (test.tokens() > 0) tests.push_back(test);
+  };
   for (const int64_t depth : args.depths) {
-    for (const int64_t prompt : args.prompts) {
-      if (prompt > 0) tests.push_back({.prompt = prompt, .depth = depth});
+    if (args.on_request) {  // a request may ask for a prompt and an answer
+      add(std::ranges::max(args.prompts), std::ranges::max(args.answers), depth);
+      continue;
     }
-    for (const int64_t answer : args.answers) {
-      if (answer > 0) tests.push_back({.answer = answer, .depth = depth});
-    }
+    for (const int64_t prompt : args.prompts) add(prompt, 0, depth);
+    for (const int64_t answer : args.answers) add(0, answer, depth);
   }
   return tests;
 }
@@ -169,6 +112,7 @@ nlohmann::json JsonOf(const BenchArgs& args, const Model& model, const Measured&
           {"n_prompt", measured.test.prompt},
           {"n_gen", measured.test.answer},
           {"n_depth", measured.test.depth},
+          {"n_sequences", measured.test.sequences},
           {"avg_ns", std::llround(MeanOf(ns))},
           {"stddev_ns", std::llround(DeviationOf(ns))},
           {"avg_ts", MeanOf(rates)},
@@ -187,18 +131,19 @@ void PrintMarkdownRow(const BenchArgs& args, const Model& model, const Measured&
 }
 
 Status RunThreads(const BenchArgs& args, const ModelArgs& model_args,
-                  const std::vector<Test>& tests, nlohmann::json& rows) {
+                  const std::vector<BenchTest>& tests, nlohmann::json& rows) {
   CAIRN_ASSIGN(OpenedModel opened, OpenModel(model_args));
-  int64_t longest = 0;
-  for (const Test& test : tests) longest = std::max(longest, test.depth + test.tokens());
+  const int64_t longest = LongestOf(tests);
   const SequenceRunner::Options options = {
       .context = TokenCount(longest), .chunk = TokenCount(std::min(longest, args.model.batch))};
-  CAIRN_ASSIGN(const std::unique_ptr<StateStore> store, MakeStoreFor(*opened.model, options, 2));
-  Bench bench(*opened.model, *store, options.chunk.value());
-  for (const Test& test : tests) {
+  CAIRN_ASSIGN(const std::unique_ptr<StateStore> store,
+               MakeStoreFor(*opened.model, options, BenchSequences(tests)));
+  BenchRunner runner(*opened.model, *store, options.chunk.value());
+  if (args.on_request) return AnswerBenchRequests(runner, std::cin);
+  for (const BenchTest& test : tests) {
     const ProgressLine progress("measuring " + test.Name());
     Measured measured = {.test = test, .threads = opened.pool->threads(), .samples_ns = {}};
-    CAIRN_ASSIGN(measured.samples_ns, bench.Run(test, args.repetitions));
+    CAIRN_ASSIGN(measured.samples_ns, Repeat(runner, test, args.repetitions));
     progress.Update("");
     if (args.format == "md") {
       PrintMarkdownRow(args, *opened.model, measured);
@@ -210,10 +155,10 @@ Status RunThreads(const BenchArgs& args, const ModelArgs& model_args,
 }
 
 Status RunBench(const BenchArgs& args) {
-  const std::vector<Test> tests = TestsOf(args);
+  const std::vector<BenchTest> tests = TestsOf(args);
   if (tests.empty())
     return Fail(ErrorCode::kInvalidArgument, "nothing to measure: -p and -n are both 0");
-  if (args.format == "md") {
+  if (args.format == "md" && !args.on_request) {
     fmt::print("| model | size | params | backend | threads | type_k | type_v | test | t/s |\n");
     fmt::print("| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n");
   }
@@ -225,7 +170,7 @@ Status RunBench(const BenchArgs& args) {
     model.threads = threads;
     CAIRN_TRY(RunThreads(args, model, tests, rows));
   }
-  if (args.format == "json") fmt::print("{}\n", rows.dump(2));
+  if (args.format == "json" && !args.on_request) fmt::print("{}\n", rows.dump(2));
   return {};
 }
 
@@ -250,6 +195,13 @@ void AddBenchCommand(CLI::App& app, ChosenCommand& chosen) {
   command.add_option("-t,--threads", args.threads, "Thread counts")
       ->delimiter(',')
       ->check(CLI::Range(1, 512));
+  command
+      .add_option("--sequences", args.sequences,
+                  "-npl: sequences that are computed together, each with its own state")
+      ->check(CLI::Range(1, 1024));
+  command.add_flag("--on-request", args.on_request,
+                   "Measure what lines on standard input ask for, like \"prompt 512 depth 4096\"; "
+                   "-p, -n, -d and --sequences say how large they get");
   command.add_option("-r,--repetitions", args.repetitions, "Repetitions")
       ->check(CLI::Range(1, 10000));
   command.add_option("-o,--output", args.format, "md or json")

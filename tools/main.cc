@@ -18,6 +18,7 @@ namespace {
 constexpr std::pair<const char*, const char*> kLongSpelling[] = {
     {"-ctk", "--cache-type-k"},
     {"-ctv", "--cache-type-v"},
+    {"-npl", "--sequences"},
 };
 
 // In reverse, as CLI11 takes them.
