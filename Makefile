@@ -3,11 +3,12 @@
 #   make test     build and run all tests
 #   make build    the program alone: build/cairn
 #   make models   the two models alone: models/*.gguf
-#   make bench    speed beside llama.cpp
+#   make bench    speed beside llama.cpp, some minutes (ROWS=: all targets, some hours)
 #   make format   clang-format on every C++ file
 #   make tidy     clang-tidy on the changed files (ALL=1: on all; BASE=commit: changed since then)
 MODEL ?= models/SmolLM2-135M-Instruct.Q4_1.gguf
 PROMPT ?= Why is the sky blue?
+ROWS ?= (pp512|tg64) f16 t. vs llama
 SHELL := /bin/bash
 
 .PHONY: run test build models tokenizers bench format tidy install install-test clean
@@ -29,7 +30,7 @@ tokenizers: install-test
 	python3 scripts/tokenizers.py
 
 bench: build models
-	python3 bench/peer_llamacpp
+	python3 bench/versus --only '$(ROWS)'
 
 format: install-test
 	git ls-files --cached --others --exclude-standard '*.h' '*.cc' | xargs clang-format-19 -i

@@ -156,23 +156,6 @@ class TestDriverTest(unittest.TestCase):
         self.assertEqual(self.driver.case_counts(passed, False), (3, 1))
 
 
-class PeerTest(unittest.TestCase):
-    peer = load(ROOT / "bench" / "peer_llamacpp")
-
-    def test_a_test_picks_its_own_record(self):
-        records = [
-            {"n_prompt": 512, "n_gen": 0, "n_depth": 0, "avg_ts": 1.0},
-            {"n_prompt": 0, "n_gen": 64, "n_depth": 4096, "avg_ts": 2.0},
-        ]
-        test = self.peer.Test(n_prompt=0, n_gen=64, n_depth=4096)
-        self.assertEqual([record["avg_ts"] for record in records if test.matches(record)], [2.0])
-        self.assertEqual(test.name, "tg64 @ d4096")
-
-    def test_a_spread_shows_median_and_ends(self):
-        self.assertEqual(self.peer.spread([3.0, 1.0, 2.0], 1), "2.0 (1.0-3.0)")
-        self.assertEqual(self.peer.spread([], 1), "-")
-
-
 class ShellTest(unittest.TestCase):
     def test_an_old_cargo_is_told_from_a_recent_one(self):
         for version, recent in (("1.84.1", False), ("1.85.0", True), ("1.100.0", True), ("0.66.0", False)):
