@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "cairn/base/check.h"
 #include "cairn/base/work_log.h"
@@ -327,6 +328,15 @@ class AttentionRun {
     WriteOut(span, {merge.span, merge.kv_head, 0, span.tokens, -1, 0}, w.total, w.total_out);
   }
 
+  // What turns a head's weighted sum of values into their mean.
+  float InverseSum(const RowSoftmax& softmax, int64_t head) const {
+    if (shape_.sinks == nullptr) return 1.0f / softmax.sum;
+    const float sink = shape_.sinks[head];
+    const float largest = std::max(softmax.largest, sink);
+    const float correction = std::exp(softmax.largest - largest);
+    return correction / (softmax.sum * correction + std::exp(sink - largest));
+  }
+
   void WriteOut(const AttentionSpan& span, const Item& item, const RowSoftmax* softmax,
                 const float* out) const {
     for (int64_t t = 0; t < item.tokens; ++t) {
@@ -334,7 +344,7 @@ class AttentionRun {
                   item.kv_head * group_ * shape_.value_width;
       for (int64_t g = 0; g < group_; ++g) {
         const int64_t r = t * group_ + g;
-        const float inverse = 1.0f / softmax[r].sum;
+        const float inverse = InverseSum(softmax[r], item.kv_head * group_ + g);
         for (int64_t c = 0; c < shape_.value_width; ++c)
           to[g * shape_.value_width + c] = out[r * out_width_ + c] * inverse;
       }

@@ -31,6 +31,8 @@ struct AttentionShape {
   float score_cap = 0;  // 0: none
   int64_t window = 0;   // query i sees keys j > i - window; 0: all
   int64_t chunk = 0;    // query i sees keys from floor(i / chunk) * chunk; 0: all
+  // [heads]: a score of each head that joins the softmax and whose weight is dropped; null: none.
+  const float* sinks = nullptr;
   DType key_codec = DType::kF16;
   DType value_codec = DType::kF16;
 

@@ -129,6 +129,27 @@ void GeluTanhTimesT(float* gate, const float* up, int64_t width) {
   });
 }
 
+void ClippedSiluTimesT(float* gate, const float* up, float limit, float alpha, float offset,
+                       int64_t width) {
+  const FloatVector high = hn::Set(d, limit);
+  const FloatVector low = hn::Set(d, -limit);
+  const FloatVector minus_alpha = hn::Set(d, -alpha);
+  const FloatVector more = hn::Set(d, offset);
+  ForLanes(width, [&](int64_t i, int count) HWY_ATTR {
+    const FloatVector g = hn::Min(LoadPart(gate + i, count), high);
+    const FloatVector u = hn::Max(hn::Min(LoadPart(up + i, count), high), low);
+    const FloatVector a = TimesSigmoid(g, hn::Mul(minus_alpha, g));
+    StorePart(hn::Mul(hn::Add(u, more), a), gate + i, count);
+  });
+}
+
+void SigmoidTimesT(float* gate, const float* x, int64_t width) {
+  ForLanes(width, [&](int64_t i, int count) HWY_ATTR {
+    const FloatVector g = LoadPart(gate + i, count);
+    StorePart(TimesSigmoid(LoadPart(x + i, count), hn::Neg(g)), gate + i, count);
+  });
+}
+
 void AddToT(float* x, const float* y, int64_t width) {
   ForLanes(width, [&](int64_t i, int count) HWY_ATTR {
     StorePart(hn::Add(LoadPart(x + i, count), LoadPart(y + i, count)), x + i, count);
@@ -163,6 +184,8 @@ HWY_EXPORT(RotateHalfSplitT);
 HWY_EXPORT(RotateInterleavedT);
 HWY_EXPORT(SiluTimesT);
 HWY_EXPORT(GeluTanhTimesT);
+HWY_EXPORT(ClippedSiluTimesT);
+HWY_EXPORT(SigmoidTimesT);
 HWY_EXPORT(AddToT);
 HWY_EXPORT(ScaleT);
 HWY_EXPORT(SoftCapT);
@@ -191,6 +214,15 @@ void SiluTimes(float* gate, const float* up, int64_t width) {
 
 void GeluTanhTimes(float* gate, const float* up, int64_t width) {
   HWY_DYNAMIC_DISPATCH(GeluTanhTimesT)(gate, up, width);
+}
+
+void ClippedSiluTimes(float* gate, const float* up, float limit, float alpha, float offset,
+                      int64_t width) {
+  HWY_DYNAMIC_DISPATCH(ClippedSiluTimesT)(gate, up, limit, alpha, offset, width);
+}
+
+void SigmoidTimes(float* gate, const float* x, int64_t width) {
+  HWY_DYNAMIC_DISPATCH(SigmoidTimesT)(gate, x, width);
 }
 
 void GeluErfTimes(float* gate, const float* up, int64_t width) {

@@ -26,6 +26,12 @@ void RotateInterleaved(float* x, const float* cosines, const float* sines, int64
 void SiluTimes(float* gate, const float* up, int64_t width);
 void GeluTanhTimes(float* gate, const float* up, int64_t width);
 void GeluErfTimes(float* gate, const float* up, int64_t width);
+// Gate clamped from above, up from both sides, to `limit`:
+// gate[i] = (up[i] + offset) * gate[i] * sigmoid(alpha * gate[i])
+void ClippedSiluTimes(float* gate, const float* up, float limit, float alpha, float offset,
+                      int64_t width);
+// gate[i] = sigmoid(gate[i]) * x[i]
+void SigmoidTimes(float* gate, const float* x, int64_t width);
 
 // x[i] += y[i]
 void AddTo(float* x, const float* y, int64_t width);

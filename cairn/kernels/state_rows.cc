@@ -235,6 +235,15 @@ void LoadAny(DType codec, const std::byte* tiles, int64_t heads, int64_t width, 
   }
 }
 
+template <class Codec>
+void StorePlain(const float* values, int64_t count, std::byte* to) {
+  using Stored = typename Codec::Stored;
+  for (int64_t i = 0; i < count; ++i) {
+    const Stored stored = Codec::Encode(values[i]);
+    std::memcpy(to + static_cast<size_t>(i) * sizeof(Stored), &stored, sizeof(Stored));
+  }
+}
+
 }  // namespace
 
 bool IsStateCodec(DType codec) {
@@ -254,6 +263,19 @@ void StoreRow(DType codec, const float* values, int64_t heads, int64_t width, in
 void StoreRowTransposed(DType codec, const float* values, int64_t heads, int64_t width, int64_t row,
                         std::byte* tiles) {
   StoreAny<true>(codec, values, heads, width, row, tiles);
+}
+
+void StoreFloats(DType codec, const float* values, int64_t count, std::byte* to) {
+  switch (codec) {
+    case DType::kF32:
+      return StorePlain<F32>(values, count, to);
+    case DType::kF16:
+      return StorePlain<F16>(values, count, to);
+    case DType::kBF16:
+      return StorePlain<BF16>(values, count, to);
+    default:
+      CAIRN_CHECK(false);
+  }
 }
 
 void LoadRow(DType codec, const std::byte* tiles, int64_t heads, int64_t width, int64_t row,

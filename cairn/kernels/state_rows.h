@@ -31,6 +31,10 @@ void StoreRow(DType codec, const float* values, int64_t heads, int64_t width, in
 void StoreRowTransposed(DType codec, const float* values, int64_t heads, int64_t width, int64_t row,
                         std::byte* tiles);
 
+// A plain array: numbers one behind the other, as DequantizeRow reads them; for state that isn't
+// rows. REQUIRES: codec is kF32, kF16 or kBF16.
+void StoreFloats(DType codec, const float* values, int64_t count, std::byte* to);
+
 // The scalar inverse, for tests and tools.
 void LoadRow(DType codec, const std::byte* tiles, int64_t heads, int64_t width, int64_t row,
              float* values);

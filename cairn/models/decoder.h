@@ -1,61 +1,63 @@
-// The one layer loop: embedding, then for each layer mixer and feed-forward on a residual stream,
-// then the final norm and the head. A ModelSpec says what each layer does.
+// The one layer loop: embedding, then the layers' parts on a residual, then the head. A ModelSpec
+// says which parts.
 #ifndef CAIRN_MODELS_DECODER_H_
 #define CAIRN_MODELS_DECODER_H_
 
+#include <array>
 #include <memory>
 #include <vector>
 
-#include "cairn/models/decoder_weights.h"
-#include "cairn/models/mixer_attention.h"
-#include "cairn/models/mlp.h"
 #include "cairn/models/model.h"
+#include "cairn/models/pass.h"
+#include "cairn/models/residual.h"
 #include "cairn/models/rope_table.h"
+#include "cairn/weights/weight_file.h"
 
 namespace cairn {
 
 class Decoder final : public Model {
  public:
-  Decoder(ModelSpec spec, StateLayout layout, DecoderWeights weights, ThreadPool& pool);
+  // Reads all weights. Errors name the tensor: missing, of a wrong shape or type, or one that is
+  // not part of such a model.
+  static Result<std::unique_ptr<Decoder>> Load(std::unique_ptr<WeightFile> file, ModelSpec spec,
+                                               StateLayout layout, ThreadPool& pool);
 
   const ModelSpec& spec() const override { return spec_; }
   const StateLayout& layout() const override { return layout_; }
-  Bytes weight_bytes() const override { return Bytes(weights_.PackedBytes()); }
+  Bytes weight_bytes() const override { return weight_bytes_; }
   void Forward(std::span<const BatchSpan> batch) override;
   int64_t logit_rows() const override { return static_cast<int64_t>(wanted_.size()); }
   void Logits(int64_t first, int64_t count, float* out) override;
 
+  // Made by Load.
+  Decoder(ModelSpec spec, StateLayout layout, ThreadPool& pool);
+
  private:
-  // What a layer needs besides its weights, worked out once.
-  struct LayerPlan {
-    AttentionPlaces places;
-    int rope = -1;  // index in ropes_, -1: no rotation
-  };
+  Status LoadWeights(std::unique_ptr<WeightFile> file);
+  void StartPass(std::span<const BatchSpan> batch);
+  void Embed();
 
-  void PlanLayers();
-  void Embed(std::span<const BatchSpan> batch);
-  void RunLayer(size_t layer, std::span<const BatchSpan> batch);
-  void AddBranch(const std::vector<float>& norm, int64_t rows);
-  void KeepRows(std::span<const int64_t> rows);
-
-  ModelSpec spec_;
-  StateLayout layout_;
-  DecoderWeights weights_;
+  const ModelSpec spec_;
+  const StateLayout layout_;
   ThreadPool& pool_;
-  AttentionMixer attention_;
-  GatedMlp mlp_;
-  std::vector<LayerPlan> plans_;
-  std::vector<RopeTable> ropes_;
+
+  std::unique_ptr<WeightFile> file_;       // keeps the embedding's bytes mapped
+  const TensorInfo* embedding_ = nullptr;  // [vocabulary, hidden], read row by row
+  std::unique_ptr<Residual> residual_;
+  std::vector<LayerParts> layers_;
+  Linear head_;  // [vocabulary, hidden]; packed from the embedding when tied
+  Bytes weight_bytes_;
 
   // Of the current batch.
-  int64_t tokens_ = 0;
+  Pass pass_;
+  RopeTables ropes_;
+  Workspace work_;
+  std::array<AlignedBuffer, kHandovers> handovers_;
   std::vector<int64_t> positions_;
+  std::vector<TokenId> ids_;
   std::vector<int64_t> all_;     // 0 .. tokens - 1
   std::vector<int64_t> wanted_;  // tokens that get logits
-  AlignedBuffer residual_;       // [tokens][hidden]; the wanted rows alone after Forward
-  AlignedBuffer normed_;
-  AlignedBuffer branch_;
-  Activations head_activations_;
+  AlignedBuffer stream_;         // [tokens][residual width]; the wanted rows alone after Forward
 };
 
 }  // namespace cairn

@@ -2,7 +2,6 @@
 
 #include "cairn/kernels/state_rows.h"
 #include "cairn/models/decoder.h"
-#include "cairn/models/decoder_weights.h"
 #include "cairn/models/model.h"
 #include "cairn/models/runnable.h"
 #include "cairn/weights/describe_model.h"
@@ -27,8 +26,7 @@ Result<std::unique_ptr<Model>> LoadModel(std::unique_ptr<WeightFile> file, Model
                 InfoOf(codec).name);
   }
   CAIRN_ASSIGN(StateLayout layout, StateLayout::Make(StateSpecOf(spec, options.codecs)));
-  CAIRN_ASSIGN(DecoderWeights weights, LoadDecoderWeights(std::move(file), spec, pool));
-  return std::make_unique<Decoder>(std::move(spec), std::move(layout), std::move(weights), pool);
+  return Decoder::Load(std::move(file), std::move(spec), std::move(layout), pool);
 }
 
 }  // namespace cairn

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <memory>
 
 #include "cairn/kernels/ops.h"
 #include "cairn/kernels/state_rows.h"
+#include "cairn/models/parts.h"
 #include "cairn/models/token_loop.h"
 
 namespace cairn {
@@ -12,143 +15,247 @@ namespace {
 
 static_assert(kTileRows == kRowsPerBlock);
 
-// What the projections get wrong, every later token reads again: they and the head are where 8-bit
-// activations cost the most accuracy for the least work (docs/adr/0006 has the measurements).
-constexpr ActivationPrecision kProjectionPrecision = ActivationPrecision::k16;
+enum Slot { kQuery, kKey, kValue, kGate, kAttended };
 
-AttentionShape ShapeOf(const AttentionSpec& attention, const AttentionPlaces& places) {
+AttentionShape ShapeOf(const AttentionSpec& spec, const AttentionWeights& weights,
+                       const StateLayout::RowsPlace& keys, const StateLayout::RowsPlace& values) {
   AttentionShape shape;
-  shape.heads = attention.heads;
-  shape.kv_heads = attention.kv_heads;
-  shape.key_width = attention.key_width;
-  shape.value_width = attention.value_width;
-  shape.scale = static_cast<float>(attention.scale);
-  shape.score_cap = static_cast<float>(attention.score_cap);
-  const int64_t limit = attention.lifetime.tokens.value();
-  if (attention.lifetime.kind == Lifetime::Kind::kWindow) shape.window = limit;
-  if (attention.lifetime.kind == Lifetime::Kind::kChunk) shape.chunk = limit;
-  shape.key_codec = places.keys.rows->codec;
-  shape.value_codec = places.values.rows->codec;
+  shape.heads = spec.heads;
+  shape.kv_heads = spec.kv_heads;
+  shape.key_width = spec.key_width;
+  shape.value_width = spec.value_width;
+  shape.scale = static_cast<float>(spec.scale);
+  shape.score_cap = static_cast<float>(spec.score_cap);
+  const int64_t limit = spec.lifetime.tokens.value();
+  if (spec.lifetime.kind == Lifetime::Kind::kWindow) shape.window = limit;
+  if (spec.lifetime.kind == Lifetime::Kind::kChunk) shape.chunk = limit;
+  if (!weights.sinks.empty()) shape.sinks = weights.sinks.data();
+  shape.key_codec = keys.rows->codec;
+  shape.value_codec = values.rows->codec;
   return shape;
 }
 
-void Reserve(AlignedBuffer& buffer, int64_t floats) {
-  buffer.Reserve(static_cast<size_t>(floats) * sizeof(float));
+float TemperatureAt(const QueryTemperature& temperature, int64_t position) {
+  const double steps =
+      std::floor(static_cast<double>(position + temperature.offset) / temperature.interval);
+  return static_cast<float>(1 + temperature.scale * std::log(1 + steps));
 }
 
 }  // namespace
 
-void AttentionMixer::Project(const AttentionSpec& attention, const AttentionWeights& weights,
-                             const float* normed, int64_t tokens) {
-  const int64_t query_width = attention.heads * attention.key_width;
-  const int64_t key_width = attention.kv_heads * attention.key_width;
-  const int64_t value_width = attention.kv_heads * attention.value_width;
-  Reserve(query_, tokens * query_width);
-  Reserve(key_, tokens * key_width);
-  Reserve(value_, tokens * value_width);
-  activations_.Set(normed, tokens, spec_.hidden, spec_.hidden);
-  const std::array<MatMulTask, 3> tasks = {
-      MatMulTask{.matrix = &weights.query.matrix,
-                 .bias = weights.query.bias_or_null(),
-                 .out = query_.As<float>(),
-                 .stride = query_width,
-                 .precision = kProjectionPrecision},
-      MatMulTask{.matrix = &weights.key.matrix,
-                 .bias = weights.key.bias_or_null(),
-                 .out = key_.As<float>(),
-                 .stride = key_width,
-                 .precision = kProjectionPrecision},
-      MatMulTask{.matrix = &weights.value.matrix,
-                 .bias = weights.value.bias_or_null(),
-                 .out = value_.As<float>(),
-                 .stride = value_width,
-                 .precision = kProjectionPrecision},
-  };
-  MatMul(activations_, tasks, pool_);
-}
+AttentionMixer::AttentionMixer(const LayerBuild& build, const AttentionSpec& spec, bool shares)
+    : spec_(spec),
+      hidden_(build.model.hidden),
+      norm_epsilon_(build.model.norm_epsilon),
+      shares_(shares),
+      rope_(spec.rope ? build.ropes.Add(*spec.rope) : nullptr),
+      keys_(build.layout.PlaceOf(build.layer, "keys")),
+      values_(build.layout.PlaceOf(build.layer, "values")) {}
 
-// Norms and rotation of queries and keys, then keys and values into their blocks.
-void AttentionMixer::FinishRows(const AttentionSpec& attention, const AttentionWeights& weights,
-                                const AttentionPlaces& places, std::span<const BatchSpan> batch,
-                                const RopeTable* rope) {
-  const int64_t width = attention.key_width;
-  int64_t first = 0;
-  for (const BatchSpan& span : batch) {
-    const BlockTableView& key_table =
-        span.state.tables[static_cast<size_t>(places.keys.block_class.value())];
-    const BlockTableView& value_table =
-        span.state.tables[static_cast<size_t>(places.values.block_class.value())];
-    const auto count = static_cast<int64_t>(span.tokens.size());
-    ForTokens(pool_, count, [&](int64_t i) {
-      const int64_t t = first + i;
-      float* query = query_.As<float>() + t * attention.heads * width;
-      float* key = key_.As<float>() + t * attention.kv_heads * width;
-      const float* value = value_.As<float>() + t * attention.kv_heads * attention.value_width;
-      if (attention.query_key_norm) {
-        RmsNormHeads(query, weights.query_norm.data(), spec_.norm_epsilon, attention.heads, width);
-        RmsNormHeads(key, weights.key_norm.data(), spec_.norm_epsilon, attention.kv_heads, width);
-      }
-      if (rope != nullptr) {
-        rope->Rotate(t, query, attention.heads, width);
-        rope->Rotate(t, key, attention.kv_heads, width);
-      }
-      const int64_t position = span.state.tokens_before.value() + i;
-      const int64_t row = position % kRowsPerBlock;
-      StoreRowTransposed(
-          places.keys.rows->codec, key, attention.kv_heads, width, row,
-          key_table.Block(position / kRowsPerBlock) + places.keys.slot->offset.value());
-      StoreRow(places.values.rows->codec, value, attention.kv_heads, attention.value_width, row,
-               value_table.Block(position / kRowsPerBlock) + places.values.slot->offset.value());
-    });
-    first += count;
+Status AttentionMixer::LoadQueries(const PartLoader& loader) {
+  const int64_t rows = spec_.heads * spec_.key_width;
+  if (spec_.output_gate == OutputGate::kChannels) {
+    RowChoice half = {
+        .total = 2 * rows, .count = rows, .step = 2 * spec_.key_width, .group = spec_.key_width};
+    CAIRN_ASSIGN(weights_.query, loader.Rows("self_attn.q_proj", half, hidden_, spec_.qkv_bias));
+    half.first = spec_.key_width;
+    CAIRN_ASSIGN(weights_.gate, loader.Rows("self_attn.q_proj", half, hidden_, spec_.qkv_bias));
+    return {};
   }
+  const int64_t total = rows + spec_.kv_heads * (spec_.key_width + spec_.value_width);
+  CAIRN_ASSIGN(weights_.query,
+               loader.MatrixOrRows("self_attn.q_proj", "self_attn.qkv_proj",
+                                   {.total = total, .count = rows}, hidden_, spec_.qkv_bias));
+  return {};
 }
 
-void AttentionMixer::Attend(const AttentionSpec& attention, const AttentionPlaces& places,
-                            std::span<const BatchSpan> batch) {
-  const int64_t query_stride = attention.heads * attention.key_width;
-  const int64_t out_stride = attention.heads * attention.value_width;
+Status AttentionMixer::LoadKeysAndValues(const PartLoader& loader) {
+  const int64_t query_rows = spec_.heads * spec_.key_width;
+  const int64_t key_rows = spec_.kv_heads * spec_.key_width;
+  const int64_t value_rows = spec_.kv_heads * spec_.value_width;
+  const int64_t total = query_rows + key_rows + value_rows;
+  CAIRN_ASSIGN(weights_.key,
+               loader.MatrixOrRows("self_attn.k_proj", "self_attn.qkv_proj",
+                                   {.total = total, .first = query_rows, .count = key_rows},
+                                   hidden_, spec_.qkv_bias));
+  if (spec_.value_is_key) return {};
+  CAIRN_ASSIGN(
+      weights_.value,
+      loader.MatrixOrRows("self_attn.v_proj", "self_attn.qkv_proj",
+                          {.total = total, .first = query_rows + key_rows, .count = value_rows},
+                          hidden_, spec_.qkv_bias));
+  return {};
+}
+
+Status AttentionMixer::LoadNorms(const PartLoader& loader) {
+  if (spec_.unit_norm) {
+    weights_.query_norm = UnitNorm(spec_.key_width, norm_epsilon_);
+    weights_.key_norm = weights_.query_norm;
+  }
+  if (spec_.value_norm) weights_.value_norm = UnitNorm(spec_.value_width, norm_epsilon_);
+  if (!spec_.query_key_norm && !spec_.whole_norm) return {};
+  const int64_t query_heads = spec_.whole_norm ? spec_.heads : 1;
+  const int64_t key_heads = spec_.whole_norm ? spec_.kv_heads : 1;
+  CAIRN_ASSIGN(weights_.query_norm,
+               loader.NormOf("self_attn.q_norm", query_heads * spec_.key_width));
+  if (shares_) return {};
+  CAIRN_ASSIGN(weights_.key_norm, loader.NormOf("self_attn.k_norm", key_heads * spec_.key_width));
+  return {};
+}
+
+Status AttentionMixer::Load(const PartLoader& loader) {
+  CAIRN_TRY(LoadQueries(loader));
+  if (!shares_) CAIRN_TRY(LoadKeysAndValues(loader));
+  CAIRN_TRY(LoadNorms(loader));
+  if (spec_.sinks) {
+    CAIRN_ASSIGN(weights_.sinks, loader.Raw("self_attn.sinks", spec_.heads));
+  }
+  CAIRN_ASSIGN(weights_.output, loader.Matrix("self_attn.o_proj", hidden_,
+                                              spec_.heads * spec_.value_width, spec_.output_bias));
+  return {};
+}
+
+AttentionMixer::Made AttentionMixer::MakeRoom(const Pass& pass) const {
+  Workspace& work = *pass.work;
+  const int64_t tokens = pass.tokens;
+  Made made;
+  made.query = work.Floats(kQuery, tokens * spec_.heads * spec_.key_width);
+  made.attended = work.Floats(kAttended, tokens * spec_.heads * spec_.value_width);
+  if (!weights_.gate.empty()) made.gate = work.Floats(kGate, tokens * weights_.gate.rows());
+  if (shares_) return made;
+  made.key = work.Floats(kKey, tokens * spec_.kv_heads * spec_.key_width);
+  made.value = work.Floats(kValue, tokens * spec_.kv_heads * spec_.value_width);
+  return made;
+}
+
+void AttentionMixer::Project(const Pass& pass, const float* normed, const Made& made) {
+  Activations& activations = pass.work->activations(0);
+  activations.Set(normed, pass.tokens, hidden_, hidden_);
+  std::array<MatMulTask, 4> tasks;
+  size_t count = 0;
+  const auto add = [&](const Linear& linear, float* to) {
+    if (!linear.empty()) tasks[count++] = linear.Into(to, kFinePrecision);
+  };
+  add(weights_.query, made.query);
+  add(weights_.key, made.key);
+  add(weights_.value, made.value);
+  add(weights_.gate, made.gate);
+  MatMul(activations, std::span(tasks).first(count), *pass.pool);
+}
+
+void AttentionMixer::NormHeads(float* query, float* key) const {
+  if (weights_.query_norm.empty()) return;
+  if (spec_.whole_norm) {
+    weights_.query_norm.Apply(query, query);
+    if (key != nullptr) weights_.key_norm.Apply(key, key);
+    return;
+  }
+  weights_.query_norm.ApplyToHeads(query, spec_.heads);
+  if (key != nullptr) weights_.key_norm.ApplyToHeads(key, spec_.kv_heads);
+}
+
+// Norms, rotation and factors of one token.
+void AttentionMixer::FinishQueriesAndKeys(int64_t token, int64_t position, const Made& made) const {
+  const int64_t width = spec_.key_width;
+  const int64_t query_width = spec_.heads * width;
+  const int64_t key_width = spec_.kv_heads * width;
+  float* query = made.query + token * query_width;
+  float* key = shares_ ? nullptr : made.key + token * key_width;
+  if (key != nullptr && spec_.value_is_key) {
+    std::copy_n(key, key_width, made.value + token * key_width);
+  }
+  if (key != nullptr && spec_.key_factor != 1) {
+    Scale(key, static_cast<float>(spec_.key_factor), key_width);
+  }
+  if (!spec_.norm_after_rotation) NormHeads(query, key);
+  if (rope_ != nullptr) {
+    rope_->Rotate(token, query, spec_.heads, width);
+    if (key != nullptr) rope_->Rotate(token, key, spec_.kv_heads, width);
+  }
+  if (spec_.norm_after_rotation) NormHeads(query, key);
+  if (spec_.temperature) Scale(query, TemperatureAt(*spec_.temperature, position), query_width);
+}
+
+// Token `index` of the span, `token` of the batch.
+void AttentionMixer::StoreRows(const BatchSpan& span, int64_t index, int64_t token,
+                               const Made& made) const {
+  const auto table = [&](const StateLayout::RowsPlace& place) -> const BlockTableView& {
+    return span.state.tables[static_cast<size_t>(place.block_class.value())];
+  };
+  float* value = made.value + token * spec_.kv_heads * spec_.value_width;
+  if (!weights_.value_norm.empty()) weights_.value_norm.ApplyToHeads(value, spec_.kv_heads);
+  const int64_t position = span.state.tokens_before.value() + index;
+  const int64_t row = position % kRowsPerBlock;
+  const int64_t block = position / kRowsPerBlock;
+  StoreRowTransposed(keys_.rows->codec, made.key + token * spec_.kv_heads * spec_.key_width,
+                     spec_.kv_heads, spec_.key_width, row,
+                     table(keys_).Block(block) + keys_.slot->offset.value());
+  StoreRow(values_.rows->codec, value, spec_.kv_heads, spec_.value_width, row,
+           table(values_).Block(block) + values_.slot->offset.value());
+}
+
+void AttentionMixer::Attend(const Pass& pass, const Made& made) {
+  const int64_t query_stride = spec_.heads * spec_.key_width;
+  const int64_t out_stride = spec_.heads * spec_.value_width;
   spans_.clear();
-  int64_t first = 0;
-  for (const BatchSpan& span : batch) {
-    const BlockTableView& table =
-        span.state.tables[static_cast<size_t>(places.keys.block_class.value())];
+  ForSpans(pass, [&](const BatchSpan& span, int64_t first) {
+    const BlockTableView& table = span.state.tables[static_cast<size_t>(keys_.block_class.value())];
     AttentionSpan& to = spans_.emplace_back();
     to.blocks = table.blocks;
     to.first_block = table.first_block;
-    to.key_offset = places.keys.slot->offset.value();
-    to.value_offset = places.values.slot->offset.value();
+    to.key_offset = keys_.slot->offset.value();
+    to.value_offset = values_.slot->offset.value();
     to.first_position = span.state.tokens_before.value();
     to.tokens = static_cast<int64_t>(span.tokens.size());
-    to.queries = query_.As<float>() + first * query_stride;
-    to.out = attended_.As<float>() + first * out_stride;
-    first += to.tokens;
-  }
-  Attention(ShapeOf(attention, places), spans_, query_stride, out_stride, scratch_, pool_);
+    to.queries = made.query + first * query_stride;
+    to.out = made.attended + first * out_stride;
+  });
+  Attention(ShapeOf(spec_, weights_, keys_, values_), spans_, query_stride, out_stride,
+            pass.work->attention(), *pass.pool);
 }
 
-void AttentionMixer::Run(const AttentionSpec& attention, const AttentionWeights& weights,
-                         const AttentionPlaces& places, std::span<const BatchSpan> batch,
-                         const RopeTable* rope, const float* normed, int64_t tokens,
-                         std::span<const int64_t> rows, float* out) {
-  const int64_t width = attention.heads * attention.value_width;
-  Reserve(attended_, tokens * width);
-  Project(attention, weights, normed, tokens);
-  FinishRows(attention, weights, places, batch, rope);
-  if (rows.empty()) return;
-  Attend(attention, places, batch);
-  float* attended = attended_.As<float>();
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const float* from = attended + rows[i] * width;
-    float* to = attended + static_cast<int64_t>(i) * width;
-    if (from != to) std::copy_n(from, width, to);
+void AttentionMixer::Output(const Pass& pass, std::span<const int64_t> rows, const Made& made,
+                            float* out) {
+  const int64_t width = spec_.heads * spec_.value_width;
+  const auto count = static_cast<int64_t>(rows.size());
+  if (made.gate != nullptr) {
+    ForTokens(*pass.pool, pass.tokens, [&](int64_t t) {
+      SigmoidTimes(made.gate + t * width, made.attended + t * width, width);
+    });
   }
-  activations_.Set(attended, static_cast<int64_t>(rows.size()), width, width);
-  const MatMulTask task = {.matrix = &weights.output.matrix,
-                           .bias = weights.output.bias_or_null(),
-                           .out = out,
-                           .stride = spec_.hidden};
-  MatMul(activations_, {&task, 1}, pool_);
+  float* from = made.gate != nullptr ? made.gate : made.attended;
+  KeepRows(from, width, rows);
+  Activations& activations = pass.work->activations(0);
+  activations.Set(from, count, width, width);
+  const MatMulTask task = weights_.output.Into(out);
+  MatMul(activations, {&task, 1}, *pass.pool);
+}
+
+void AttentionMixer::Run(const Pass& pass, const float* normed, std::span<const int64_t> rows,
+                         float* out) {
+  const Made made = MakeRoom(pass);
+  Project(pass, normed, made);
+  ForSpans(pass, [&](const BatchSpan& span, int64_t first) {
+    ForTokens(*pass.pool, static_cast<int64_t>(span.tokens.size()), [&](int64_t i) {
+      FinishQueriesAndKeys(first + i, span.state.tokens_before.value() + i, made);
+      if (!shares_) StoreRows(span, i, first + i, made);
+    });
+  });
+  if (rows.empty()) return;
+  Attend(pass, made);
+  Output(pass, rows, made, out);
+}
+
+MixerOr MakeAttention(const LayerBuild& build, const AttentionSpec& spec) {
+  auto mixer = std::make_unique<AttentionMixer>(build, spec, false);
+  CAIRN_TRY(mixer->Load(build.loader));
+  return mixer;
+}
+
+MixerOr MakeSharedAttention(const LayerBuild& build, const SharedAttentionSpec& spec) {
+  auto mixer = std::make_unique<AttentionMixer>(build, spec.attention, true);
+  CAIRN_TRY(mixer->Load(build.loader));
+  return mixer;
 }
 
 }  // namespace cairn

@@ -1,6 +1,7 @@
 // The softmax-attention mixer: projections, norms and rotation, state rows, attention, output.
 //
-// Thread safety: one call at a time (it owns working memory).
+// Kinds that make their rows otherwise, or read fewer of them, derive from it. Thread safety: one
+// call at a time.
 #ifndef CAIRN_MODELS_MIXER_ATTENTION_H_
 #define CAIRN_MODELS_MIXER_ATTENTION_H_
 
@@ -9,47 +10,66 @@
 #include <vector>
 
 #include "cairn/kernels/attention.h"
-#include "cairn/kernels/matmul.h"
-#include "cairn/models/decoder_weights.h"
-#include "cairn/models/model.h"
-#include "cairn/models/rope_table.h"
+#include "cairn/models/part.h"
 
 namespace cairn {
 
-// Where one layer's keys and values lie.
-struct AttentionPlaces {
-  StateLayout::RowsPlace keys;
-  StateLayout::RowsPlace values;
+struct AttentionWeights {
+  Linear query;     // [heads * key_width, hidden]
+  Linear gate;      // [heads * value_width, hidden]; empty: none
+  Linear key;       // [kv_heads * key_width, hidden]; empty: another layer's keys are read
+  Linear value;     // [kv_heads * value_width, hidden]; empty as well where keys are values
+  Linear output;    // [hidden, heads * value_width]
+  Norm query_norm;  // of a head, or of all heads together
+  Norm key_norm;
+  Norm value_norm;
+  std::vector<float> sinks;
 };
 
-class AttentionMixer {
+class AttentionMixer : public Mixer {
  public:
-  AttentionMixer(const ModelSpec& spec, ThreadPool& pool) : spec_(spec), pool_(pool) {}
+  // `spec` must outlive the mixer. `shares`: keys and values are another layer's.
+  AttentionMixer(const LayerBuild& build, const AttentionSpec& spec, bool shares);
+  Status Load(const PartLoader& loader);
 
-  // out[t] = attention branch of normed[t] for all tokens of the batch, both [tokens][hidden].
-  // `rope` is null for layers without rotation. Only the last `wanted` tokens of each span need an
-  // output: `rows` lists the tokens to write, in order, compactly.
-  void Run(const AttentionSpec& attention, const AttentionWeights& weights,
-           const AttentionPlaces& places, std::span<const BatchSpan> batch, const RopeTable* rope,
-           const float* normed, int64_t tokens, std::span<const int64_t> rows, float* out);
+  void Run(const Pass& pass, const float* normed, std::span<const int64_t> rows,
+           float* out) override;
+
+ protected:
+  // Of all tokens of the batch: [tokens][heads * width].
+  struct Made {
+    float* query = nullptr;
+    float* key = nullptr;
+    float* value = nullptr;
+    float* gate = nullptr;
+    float* attended = nullptr;
+  };
+
+  const AttentionSpec& spec() const { return spec_; }
+  const AttentionWeights& weights() const { return weights_; }
+  Made MakeRoom(const Pass& pass) const;
+  // Queries, keys, values and gates of all tokens, before norms and rotation.
+  virtual void Project(const Pass& pass, const float* normed, const Made& made);
+  // What every query sees of the rows that are stored by now.
+  virtual void Attend(const Pass& pass, const Made& made);
 
  private:
-  void Project(const AttentionSpec& attention, const AttentionWeights& weights, const float* normed,
-               int64_t tokens);
-  void FinishRows(const AttentionSpec& attention, const AttentionWeights& weights,
-                  const AttentionPlaces& places, std::span<const BatchSpan> batch,
-                  const RopeTable* rope);
-  void Attend(const AttentionSpec& attention, const AttentionPlaces& places,
-              std::span<const BatchSpan> batch);
+  Status LoadQueries(const PartLoader& loader);
+  Status LoadKeysAndValues(const PartLoader& loader);
+  Status LoadNorms(const PartLoader& loader);
+  void FinishQueriesAndKeys(int64_t token, int64_t position, const Made& made) const;
+  void NormHeads(float* query, float* key) const;
+  void StoreRows(const BatchSpan& span, int64_t index, int64_t token, const Made& made) const;
+  void Output(const Pass& pass, std::span<const int64_t> rows, const Made& made, float* out);
 
-  const ModelSpec& spec_;
-  ThreadPool& pool_;
-  Activations activations_;
-  AttentionScratch scratch_;
-  AlignedBuffer query_;
-  AlignedBuffer key_;
-  AlignedBuffer value_;
-  AlignedBuffer attended_;
+  const AttentionSpec& spec_;
+  const int64_t hidden_;
+  const double norm_epsilon_;
+  const bool shares_;
+  const RopeTable* rope_ = nullptr;
+  StateLayout::RowsPlace keys_;
+  StateLayout::RowsPlace values_;
+  AttentionWeights weights_;
   std::vector<AttentionSpan> spans_;
 };
 

@@ -38,4 +38,15 @@ void RopeTable::Rotate(int64_t row, float* heads_data, int64_t heads, int64_t wi
   }
 }
 
+const RopeTable* RopeTables::Add(const Rope& rope) {
+  for (const auto& table : tables_) {
+    if (table->rope() == rope) return table.get();
+  }
+  return tables_.emplace_back(std::make_unique<RopeTable>(rope)).get();
+}
+
+void RopeTables::Fill(std::span<const int64_t> positions, ThreadPool& pool) {
+  for (const auto& table : tables_) table->Fill(positions, pool);
+}
+
 }  // namespace cairn

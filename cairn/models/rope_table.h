@@ -5,6 +5,7 @@
 #define CAIRN_MODELS_ROPE_TABLE_H_
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,17 @@ class RopeTable {
   float amplitude_;
   std::vector<float> cosines_;  // [rows][pairs]
   std::vector<float> sines_;
+};
+
+// The tables of a model: layers that turn alike share one.
+class RopeTables {
+ public:
+  // The pointer holds as long as this object.
+  const RopeTable* Add(const Rope& rope);
+  void Fill(std::span<const int64_t> positions, ThreadPool& pool);
+
+ private:
+  std::vector<std::unique_ptr<RopeTable>> tables_;
 };
 
 }  // namespace cairn

@@ -6,16 +6,44 @@
 namespace cairn {
 namespace {
 
-// What the layer loop lacks for the layer; empty: nothing.
+// What no part computes; empty: nothing. The rows of parts.cc have their counterpart here.
+struct MissingMixer {
+  std::string operator()(const AttentionSpec& attention) const {
+    if (attention.index) return KindOf(attention);
+    if (attention.conv_kernel != 0 || attention.conv_history != 0) {
+      return "attention behind a convolution";
+    }
+    if (attention.output_gate == OutputGate::kHeads) return "attention with a gate for each head";
+    return "";
+  }
+  std::string operator()(const SharedAttentionSpec& shared) const {
+    return (*this)(shared.attention);
+  }
+  std::string operator()(const NoMixer& none) const {
+    return none.parameters == 0 ? "" : KindOf(none);
+  }
+  template <class Other>
+  std::string operator()(const Other& other) const {
+    return KindOf(other);
+  }
+};
+
+struct MissingFeedForward {
+  std::string operator()(const GatedMlpSpec& /*mlp*/) const { return ""; }
+  std::string operator()(const MlpSpec& /*mlp*/) const { return ""; }
+  std::string operator()(const MixtureSpec& mixture) const {
+    const bool known = mixture.experts > 0 && mixture.experts_per_token > 0 &&
+                       mixture.experts_per_token <= mixture.experts;
+    return known ? "" : "a mixture of an unknown number of experts";
+  }
+  std::string operator()(const NoFeedForward& /*none*/) const { return ""; }
+};
+
 std::string MissingFor(const LayerSpec& layer) {
-  const auto* attention = std::get_if<AttentionSpec>(&layer.mixer);
-  if (attention == nullptr) return KindOf(layer.mixer);
-  if (attention->index) return KindOf(layer.mixer);
-  if (attention->conv_kernel != 0) return "attention behind a convolution";
-  if (attention->value_is_key) return "attention whose values are its keys";
-  if (std::holds_alternative<MixtureSpec>(layer.feed_forward)) return "a mixture of experts";
-  if (!std::holds_alternative<GatedMlpSpec>(layer.feed_forward)) return "a network without a gate";
-  return "";
+  const std::string mixer = std::visit(MissingMixer(), layer.mixer);
+  if (!mixer.empty()) return mixer;
+  if (layer.ngram) return "n-gram embeddings";
+  return std::visit(MissingFeedForward(), layer.feed_forward);
 }
 
 }  // namespace
@@ -26,6 +54,10 @@ Status CheckRunnable(const ModelSpec& model) {
     if (missing.empty()) continue;
     return Fail(ErrorCode::kUnsupported, "{} can be sized but not run yet: layer {} is {}",
                 model.family, i, missing);
+  }
+  if (!std::holds_alternative<PlainResidualSpec>(model.residual)) {
+    return Fail(ErrorCode::kUnsupported, "{} can be sized but not run yet: its residual streams",
+                model.family);
   }
   if (model.sizing_only.empty()) return {};
   return Fail(ErrorCode::kUnsupported, "{} can be sized but not run yet: {}", model.family,

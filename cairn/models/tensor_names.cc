@@ -2,92 +2,150 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+
+#include "cairn/models/family_names.h"
 
 namespace cairn {
 namespace {
 
-constexpr TensorNames kGguf = {
-    .embedding = "token_embd",
-    .head = "output",
-    .final_norm = "output_norm",
-    .layer_prefix = "blk.",
-    .mixer_norm = "attn_norm",
-    .mixer_output_norm = "post_attention_norm",
-    .query = "attn_q",
-    .key = "attn_k",
-    .value = "attn_v",
-    .attention_output = "attn_output",
-    .query_norm = "attn_q_norm",
-    .key_norm = "attn_k_norm",
-    .feed_forward_norm = "ffn_norm",
-    .feed_forward_output_norm = "post_ffw_norm",
-    .gate = "ffn_gate",
-    .up = "ffn_up",
-    .down = "ffn_down",
+constexpr std::array kFamilies = {
+    &kGemma2Tensors, &kGemma3Tensors, &kHunyuanTensors, &kLlama4Tensors, &kGptOssTensors,
 };
 
-constexpr TensorNames kHuggingFace = {
-    .embedding = "embed_tokens",
-    .head = "lm_head",
-    .final_norm = "norm",
-    .layer_prefix = "layers.",
-    .mixer_norm = "input_layernorm",
-    .mixer_output_norm = "",
-    .query = "self_attn.q_proj",
-    .key = "self_attn.k_proj",
-    .value = "self_attn.v_proj",
-    .attention_output = "self_attn.o_proj",
-    .query_norm = "self_attn.q_norm",
-    .key_norm = "self_attn.k_norm",
-    .feed_forward_norm = "post_attention_layernorm",
-    .feed_forward_output_norm = "",
-    .gate = "mlp.gate_proj",
-    .up = "mlp.up_proj",
-    .down = "mlp.down_proj",
+constexpr std::array kGguf = {
+    Rename{"layers.", "blk."},
+    Rename{"embed_tokens", "token_embd"},
+    Rename{"lm_head", "output"},
+    Rename{"norm", "output_norm"},
+    Rename{"mixer_norm", "attn_norm"},
+    Rename{"mixer_output_norm", "post_attention_norm"},
+    Rename{"feed_forward_norm", "ffn_norm"},
+    Rename{"feed_forward_output_norm", "post_ffw_norm"},
+    Rename{"self_attn.q_proj", "attn_q"},
+    Rename{"self_attn.k_proj", "attn_k"},
+    Rename{"self_attn.v_proj", "attn_v"},
+    Rename{"self_attn.qkv_proj", "attn_qkv"},
+    Rename{"self_attn.o_proj", "attn_output"},
+    Rename{"self_attn.q_norm", "attn_q_norm"},
+    Rename{"self_attn.k_norm", "attn_k_norm"},
+    Rename{"self_attn.sinks", "attn_sinks.weight"},
+    Rename{"mlp.gate_proj", "ffn_gate"},
+    Rename{"mlp.up_proj", "ffn_up"},
+    Rename{"mlp.down_proj", "ffn_down"},
+    Rename{"mlp.gate_up_proj", "ffn_up"},
+    Rename{"mlp.gate", "ffn_gate_inp"},
+    Rename{"mlp.gate.e_score_correction_bias", "exp_probs_b.bias"},
+    Rename{"mlp.experts.gate_proj", "ffn_gate_exps"},
+    Rename{"mlp.experts.up_proj", "ffn_up_exps"},
+    Rename{"mlp.experts.down_proj", "ffn_down_exps"},
+    Rename{"mlp.shared_experts.gate_proj", "ffn_gate_shexp"},
+    Rename{"mlp.shared_experts.up_proj", "ffn_up_shexp"},
+    Rename{"mlp.shared_experts.down_proj", "ffn_down_shexp"},
+    Rename{"mlp.shared_expert_gate", "ffn_gate_inp_shexp"},
 };
 
-// Gemma 2 and 3: "post_attention_layernorm" really comes after attention there.
-constexpr TensorNames WithBranchOutputNorms(TensorNames names) {
-  names.mixer_output_norm = "post_attention_layernorm";
-  names.feed_forward_norm = "pre_feedforward_layernorm";
-  names.feed_forward_output_norm = "post_feedforward_layernorm";
-  return names;
+constexpr std::array kHuggingFace = {
+    Rename{"mixer_norm", "input_layernorm"},
+    Rename{"feed_forward_norm", "post_attention_layernorm"},
+};
+
+constexpr std::array<std::string_view, 7> kPrefixes = {"model.",
+                                                       "model.language_model.",
+                                                       "language_model.model.",
+                                                       "language_model.",
+                                                       "backbone.",
+                                                       "rwkv.",
+                                                       ""};
+constexpr std::array<std::string_view, 3> kOutside = {"", "language_model.", "model."};
+
+// Other towers, tables that a config determines, and rotations that the spec has taken in.
+constexpr std::array<std::string_view, 9> kUnread = {
+    "rotary_emb.inv_freq",    "rope_freqs.weight", "visual.",
+    "vision_tower.",          "vision_model.",     "vision_encoder.",
+    "multi_modal_projector.", "audio_tower.",      "mtp."};
+
+const FamilyTensors* FindFamily(std::string_view name) {
+  const auto* const found = std::ranges::find_if(
+      kFamilies, [&](const FamilyTensors* family) { return family->family == name; });
+  return found == kFamilies.end() ? nullptr : *found;
 }
 
-constexpr TensorNames kHuggingFaceFourNorms = WithBranchOutputNorms(kHuggingFace);
+// The name that the rows give the role; nothing if none does.
+std::string Renamed(std::span<const Rename> rows, std::string_view role) {
+  for (const Rename& row : rows) {
+    if (row.role == role) return std::string(row.name);
+    if (row.role.ends_with('.') && role.starts_with(row.role)) {
+      return fmt::format("{}{}", row.name, role.substr(row.role.size()));
+    }
+  }
+  return "";
+}
 
-constexpr std::array<std::string_view, 4> kPrefixes = {"model.", "model.language_model.",
-                                                       "language_model.model.", "language_model."};
+bool ContainsAny(std::string_view name, std::span<const std::string_view> parts) {
+  return std::ranges::any_of(
+      parts, [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
+}
 
 }  // namespace
 
-std::string NamingScheme::Global(std::string_view stem) const {
-  return fmt::format("{}{}", prefix, stem);
-}
-
-std::string NamingScheme::Layer(LayerIndex layer, std::string_view stem) const {
-  return fmt::format("{}{}{}.{}", prefix, names->layer_prefix, layer.value(), stem);
-}
-
-std::string NamingScheme::Head() const {
-  std::string_view outside = prefix;
-  if (outside.ends_with("model.")) outside.remove_suffix(std::string_view("model.").size());
-  if (outside.ends_with("language_")) outside.remove_suffix(std::string_view("language_").size());
-  if (outside.ends_with("model.")) outside = "";
-  return fmt::format("{}{}", outside, names->head);
-}
-
-NamingScheme NamingSchemeOf(const WeightFile& file, const ModelSpec& spec) {
-  if (file.Find("token_embd.weight") != nullptr) return {&kGguf, ""};
-  const bool four_norms = !spec.layers.empty() && spec.layers.front().branch_output_norms;
-  const TensorNames* names = four_norms ? &kHuggingFaceFourNorms : &kHuggingFace;
+TensorNames::TensorNames(const WeightFile& file, const ModelSpec& spec)
+    : file_(file),
+      spec_(spec),
+      gguf_(file.Find("token_embd.weight") != nullptr),
+      family_(FindFamily(spec.family)) {
+  if (gguf_) return;
+  prefix_ = kPrefixes.front();
   for (const std::string_view prefix : kPrefixes) {
-    if (file.Find(fmt::format("{}{}.weight", prefix, names->embedding)) != nullptr) {
-      return {names, std::string(prefix)};
+    if (file.Find(fmt::format("{}{}.weight", prefix, Resolve("embed_tokens"))) == nullptr) continue;
+    prefix_ = prefix;
+    return;
+  }
+}
+
+std::string TensorNames::Resolve(std::string_view role) const {
+  if (family_ != nullptr) {
+    std::string name = Renamed(gguf_ ? family_->gguf : family_->hugging_face, role);
+    if (!name.empty()) return name;
+  }
+  std::string name = gguf_ ? Renamed(kGguf, role) : Renamed(kHuggingFace, role);
+  return name.empty() ? std::string(role) : name;
+}
+
+std::string TensorNames::Global(std::string_view role) const {
+  return fmt::format("{}{}", prefix_, Resolve(role));
+}
+
+std::string TensorNames::Layer(LayerIndex layer, std::string_view role) const {
+  return fmt::format("{}{}{}.{}", prefix_, Resolve("layers."), layer.value(), Resolve(role));
+}
+
+std::string TensorNames::Head() const {
+  const std::string head = Resolve("lm_head");
+  for (const std::string_view outside : kOutside) {
+    if (file_.Find(fmt::format("{}{}.weight", outside, head)) != nullptr) {
+      return fmt::format("{}{}", outside, head);
     }
   }
-  return {names, std::string(kPrefixes.front())};
+  return head;
+}
+
+// Files hold the layers of multi-token prediction behind those of the decoder.
+bool TensorNames::BelongsToLaterLayer(std::string_view name) const {
+  const std::string layers = fmt::format("{}{}", prefix_, Resolve("layers."));
+  if (!name.starts_with(layers)) return false;
+  size_t index = 0;
+  const char* const begin = name.data() + layers.size();
+  const auto [end, error] = std::from_chars(begin, name.data() + name.size(), index);
+  return error == std::errc() && end != begin && index >= spec_.layers.size();
+}
+
+bool TensorNames::MayStayUnread(std::string_view name) const {
+  if (spec_.tied_head && name.substr(0, name.rfind('.')) == Head()) return true;
+  if (family_ != nullptr && ContainsAny(name, family_->unread)) return true;
+  return ContainsAny(name, kUnread) || BelongsToLaterLayer(name);
 }
 
 }  // namespace cairn

@@ -1,9 +1,12 @@
-// What a decoder's tensors are called in the files of a family.
+// What a model's tensors are called in its file.
 //
-// One row a naming scheme; a family that only renames tensors needs nothing but a row here.
+// Parts ask for a tensor by its role, which is spelled as most Hugging Face files spell the tensor:
+// "self_attn.q_proj". A family, and GGUF, rename roles: a row for each name that differs. Pure data
+// and functions; thread-safe.
 #ifndef CAIRN_MODELS_TENSOR_NAMES_H_
 #define CAIRN_MODELS_TENSOR_NAMES_H_
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -13,40 +16,49 @@
 
 namespace cairn {
 
-// Stems without ".weight" or ".bias". Layer stems follow `layer_prefix` + index + ".".
-struct TensorNames {
-  std::string_view embedding;
-  std::string_view head;
-  std::string_view final_norm;
-  std::string_view layer_prefix;
-  std::string_view mixer_norm;
-  std::string_view mixer_output_norm;
-  std::string_view query;
-  std::string_view key;
-  std::string_view value;
-  std::string_view attention_output;
-  std::string_view query_norm;
-  std::string_view key_norm;
-  std::string_view feed_forward_norm;
-  std::string_view feed_forward_output_norm;
-  std::string_view gate;
-  std::string_view up;
-  std::string_view down;
+// A role, or with a trailing dot the beginning of roles, and what stands in its place.
+struct Rename {
+  std::string_view role;
+  std::string_view name;
 };
 
-// The scheme of `file` for a model of this spec, and the prefix that all its tensors share
-// ("model." or "language_model.model." in safetensors; empty in GGUF).
-struct NamingScheme {
-  const TensorNames* names;
-  std::string prefix;
+// A row of the table in tensor_names.cc, which the family_names_*.cc files hold. Families that
+// follow Hugging Face's habits need none.
+struct FamilyTensors {
+  std::string_view family;                        // ModelSpec::family
+  std::span<const Rename> hugging_face = {};      // looked at before the general rows
+  std::span<const Rename> gguf = {};              // the same
+  std::span<const std::string_view> unread = {};  // parts of names: such tensors needn't be read
+  // Stacks of experts in Hugging Face files: [in, out] each, gate and up columns in turn.
+  bool transposed_experts = false;
+  bool interleaved_experts = false;
+};
 
-  std::string Global(std::string_view stem) const;
-  std::string Layer(LayerIndex layer, std::string_view stem) const;
-  // The head lies beside the model, not in it: "lm_head" rather than "model.lm_head".
+class TensorNames {
+ public:
+  TensorNames(const WeightFile& file, const ModelSpec& spec);
+
+  // Outside of the layers: "embed_tokens", "norm", ...
+  std::string Global(std::string_view role) const;
+  std::string Layer(LayerIndex layer, std::string_view role) const;
+  // The head lies beside the model as often as in it.
   std::string Head() const;
-};
+  // A tensor of another tower, of layers that aren't run, or that the config determines.
+  bool MayStayUnread(std::string_view name) const;
+  bool is_gguf() const { return gguf_; }
+  // Null: the family has no row.
+  const FamilyTensors* family() const { return family_; }
 
-NamingScheme NamingSchemeOf(const WeightFile& file, const ModelSpec& spec);
+ private:
+  std::string Resolve(std::string_view role) const;
+  bool BelongsToLaterLayer(std::string_view name) const;
+
+  const WeightFile& file_;
+  const ModelSpec& spec_;
+  bool gguf_ = false;
+  const FamilyTensors* family_ = nullptr;
+  std::string prefix_;  // of all tensors of the text model: "model.", ...
+};
 
 }  // namespace cairn
 

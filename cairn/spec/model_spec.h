@@ -25,6 +25,20 @@ struct SparseIndexSpec {
   int64_t position_axes = 0;  // coordinates of a token's position kept beside the key; 0: none
 };
 
+// Queries at position p are multiplied by 1 + scale * ln(1 + floor((p + offset) / interval)).
+struct QueryTemperature {
+  double scale = 0;
+  double interval = 1;
+  int64_t offset = 0;
+};
+
+// What multiplies the attended values before the output projection.
+enum class OutputGate : uint8_t {
+  kNone,
+  kChannels,  // sigmoid of as many channels, which the query projection makes: [q | gate] a head
+  kHeads,     // sigmoid of one number a head, from a projection of its own
+};
+
 // Softmax attention with grouped heads: query head h reads KV head h / (heads / kv_heads).
 struct AttentionSpec {
   int64_t heads = 0;
@@ -45,6 +59,15 @@ struct AttentionSpec {
   int64_t delayed_values = 0;    // channels of the values that the token before makes; 0: none
   bool value_is_key = false;     // no value projection; both are kept, they differ by norm and turn
   int64_t other_parameters = 0;  // sinks, gates and norms that no field above implies
+  // What is computed, where the parameters above don't tell.
+  bool norm_after_rotation = false;  // of queries and keys
+  bool whole_norm = false;  // an RMSNorm over all heads of q together, and one over those of k
+  bool unit_norm = false;   // heads of q and k are normed without a weight
+  bool value_norm = false;  // heads of v are normed without a weight
+  bool sinks = false;       // a learned score for each head joins the softmax, and is dropped
+  double key_factor = 1;    // multiplies keys before the rotation
+  OutputGate output_gate = OutputGate::kNone;
+  std::optional<QueryTemperature> temperature = std::nullopt;
 };
 
 // Attention that reads the keys and values of an earlier layer and keeps none.
@@ -73,6 +96,12 @@ struct LatentAttentionSpec {
   // Rows that an index, its own or an earlier layer's, leaves a query to read; 0: all.
   int64_t picks = 0;
   int64_t other_parameters = 0;
+  double scale = 0;                         // multiplies q . k
+  std::optional<Rope> rope = std::nullopt;  // of rope_width channels; absent: they don't turn
+  bool projection_bias = false;             // of the down projections
+  double rank_norm_epsilon = 1e-6;          // of the norms of query rank and latent
+  OutputGate output_gate = OutputGate::kNone;
+  std::optional<QueryTemperature> temperature = std::nullopt;
 };
 
 // DeepSeek V4: one key-value row of all heads in a window, and beyond it one entry for every
@@ -174,19 +203,59 @@ struct NoMixer {
   int64_t parameters = 0;
 };
 
-enum class Activation : uint8_t { kSilu, kGeluTanh, kGeluErf };
+enum class Activation : uint8_t {
+  kSilu,
+  kGeluTanh,
+  kGeluErf,
+  kRelu,
+  kReluSquared,
+  kClippedSilu,  // see Clip
+};
+
+// kClippedSilu: gate and up are clamped, gate from above alone; the result is
+// (up + up_offset) * gate * sigmoid(alpha * gate).
+struct Clip {
+  double limit = 7;
+  double alpha = 1.702;
+  double up_offset = 1;
+};
 
 // down(activation(gate x) * up x)
 struct GatedMlpSpec {
   int64_t intermediate = 0;
   Activation activation = Activation::kSilu;
   bool bias = false;
+  Clip clip = {};
+  double gate_factor = 1;    // multiplies the gate before the activation
+  double output_factor = 1;  // multiplies what comes out
 };
 
 // down(activation(up x))
 struct MlpSpec {
   int64_t intermediate = 0;
   bool bias = false;
+  Activation activation = Activation::kGeluTanh;
+};
+
+// How a token's experts are chosen and weighed.
+struct RouterSpec {
+  enum class Score : uint8_t {
+    kSoftmax,       // over all experts
+    kPickedLogits,  // softmax over those that are picked
+    kSigmoid,
+    kSqrtSoftplus,
+  };
+  enum class GroupScore : uint8_t { kLargest, kTwoLargest };
+  Score score = Score::kSoftmax;
+  bool choice_bias = false;  // added for choosing, not for weighing
+  int64_t groups = 1;        // only experts of the best groups_kept groups are chosen from
+  int64_t groups_kept = 1;
+  GroupScore group_score = GroupScore::kLargest;
+  bool normalise = false;     // weights of the picked are divided by their sum
+  double scale = 1;           // multiplies all weights
+  bool bias = false;          // of the logits
+  bool scales_input = false;  // the weight multiplies the expert's input, not its output
+  int64_t token_table = 0;    // experts of a token are read from a table of so many ids
 };
 
 // Each token passes a few of the experts, and the shared ones.
@@ -201,6 +270,11 @@ struct MixtureSpec {
   bool router_bias = false;
   bool shared_gate = false;
   int64_t other_parameters = 0;
+  RouterSpec router = {};
+  Activation activation = Activation::kSilu;
+  Clip clip = {};
+  Activation shared_activation = Activation::kSilu;
+  double output_factor = 1;
 };
 
 struct NoFeedForward {};
@@ -214,6 +288,13 @@ using FeedForwardSpec = std::variant<GatedMlpSpec, MlpSpec, MixtureSpec, NoFeedF
 // "full", "sliding", "mla+index", "mamba2", "reuse", ...: what people call the layer.
 std::string KindOf(const MixerSpec& mixer);
 
+// A branch's way back into the residual: residual = keep * residual + add * branch.
+struct BranchScale {
+  double keep = 1;
+  double add = 1;
+  bool keeps_normed = false;  // the branch's normed input stands for the residual
+};
+
 struct LayerSpec {
   MixerSpec mixer;
   FeedForwardSpec feed_forward;
@@ -223,6 +304,46 @@ struct LayerSpec {
   int norm_vectors = 2;
   std::optional<NgramSpec> ngram = std::nullopt;
   int64_t other_parameters = 0;  // outside of mixer and network: scales of residual streams
+  bool branch_input_norms = true;
+  bool parallel = false;  // mixer and network read the same residual and are added together
+  BranchScale mixer_scale = {};
+  BranchScale feed_forward_scale = {};
+};
+
+// What the layers' branches read from and are added to. Each kind is a part of models/.
+struct PlainResidualSpec {};  // one stream; LayerSpec says the rest
+// DeepSeek V4: several streams, mixed by weights that they make themselves.
+struct HyperConnectionsSpec {
+  int64_t streams = 0;
+  int64_t iterations = 0;  // of normalising the mixing matrix
+  double epsilon = 0;
+  bool ends_in_mean = false;  // of the streams; else in a weighted sum of its own
+};
+// Qwen 4: several streams with low-rank mixing.
+struct GatedStreamsSpec {
+  int64_t streams = 0;
+  int64_t rank = 0;
+};
+// Gemma 3n: streams predicted and corrected, a low-rank branch, inputs of each layer.
+struct AltUpSpec {
+  int64_t streams = 0;
+  int64_t active = 0;
+  int64_t input_width = 0;       // of a layer's own embedding of the token
+  int64_t input_vocabulary = 0;  // ids beyond it use row 0
+};
+// Gemma 4: one stream, inputs of each layer, a factor for each layer, experts beside the network.
+struct PerLayerInputsSpec {
+  int64_t input_width = 0;  // 0: none
+  int64_t input_vocabulary = 0;
+};
+// Zaya: scales and biases for each channel.
+struct ChannelScalesSpec {};
+using ResidualSpec = std::variant<PlainResidualSpec, HyperConnectionsSpec, GatedStreamsSpec,
+                                  AltUpSpec, PerLayerInputsSpec, ChannelScalesSpec>;
+
+enum class NormKind : uint8_t {
+  kRms,
+  kLayer,  // with mean and bias
 };
 
 struct ModelSpec {
@@ -231,14 +352,17 @@ struct ModelSpec {
   int64_t hidden = 0;
   TokenCount context_length;  // 0: the file names none
   double norm_epsilon = 0;
+  NormKind norm = NormKind::kRms;
   bool norm_weight_plus_one = false;  // the stored norm weight w means (1 + w)
   double embedding_scale = 1;
+  double logit_factor = 1;
   double logit_cap = 0;  // logits become cap * tanh(logit / cap); 0: none
   bool tied_head = false;
   int final_norm_vectors = 1;
   int64_t other_parameters = 0;  // outside of the layers: positions, biases of the head
   // Why this describes what the model keeps but not how it computes; empty: it does both.
   std::string sizing_only = {};
+  ResidualSpec residual = {};
   std::string uncounted = {};  // why the parameters can't be counted; empty: they can
   std::vector<LayerSpec> layers;
   // Layers that draft tokens ahead (multi-token prediction): not among `layers`, and part of no

@@ -1,0 +1,18 @@
+// The rows of FamilyTensors, one for each family whose tensors have names of their own. Included by
+// tensor_names.cc and family_names_*.cc only.
+#ifndef CAIRN_MODELS_FAMILY_NAMES_H_
+#define CAIRN_MODELS_FAMILY_NAMES_H_
+
+#include "cairn/models/tensor_names.h"
+
+namespace cairn {
+
+extern const FamilyTensors kGemma2Tensors;
+extern const FamilyTensors kGemma3Tensors;
+extern const FamilyTensors kHunyuanTensors;
+extern const FamilyTensors kLlama4Tensors;
+extern const FamilyTensors kGptOssTensors;
+
+}  // namespace cairn
+
+#endif  // CAIRN_MODELS_FAMILY_NAMES_H_

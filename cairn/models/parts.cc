@@ -1,0 +1,58 @@
+#include "cairn/models/parts.h"
+
+#include <variant>
+
+namespace cairn {
+namespace {
+
+// CheckRunnable has refused the kinds without a row, and lists the same ones.
+struct MixerMaker {
+  const LayerBuild& build;
+
+  MixerOr operator()(const AttentionSpec& spec) const { return MakeAttention(build, spec); }
+  MixerOr operator()(const SharedAttentionSpec& spec) const {
+    return MakeSharedAttention(build, spec);
+  }
+  MixerOr operator()(const NoMixer& /*none*/) const { return nullptr; }
+  template <class Other>
+  MixerOr operator()(const Other& /*other*/) const {
+    return Fail(ErrorCode::kUnsupported, "there is no mixer for {}", KindOf(build.spec().mixer));
+  }
+};
+
+struct FeedForwardMaker {
+  const LayerBuild& build;
+
+  FeedForwardOr operator()(const GatedMlpSpec& spec) const { return MakeGatedMlp(build, spec); }
+  FeedForwardOr operator()(const MlpSpec& spec) const { return MakeMlp(build, spec); }
+  FeedForwardOr operator()(const MixtureSpec& spec) const { return MakeMixture(build, spec); }
+  FeedForwardOr operator()(const NoFeedForward& /*none*/) const { return nullptr; }
+};
+
+struct ResidualMaker {
+  const ModelBuild& build;
+
+  ResidualOr operator()(const PlainResidualSpec& /*plain*/) const {
+    return MakePlainResidual(build);
+  }
+  template <class Other>
+  ResidualOr operator()(const Other& /*other*/) const {
+    return Fail(ErrorCode::kUnsupported, "there is no such residual for {}", build.model.family);
+  }
+};
+
+}  // namespace
+
+MixerOr MakeMixer(const LayerBuild& build) {
+  return std::visit(MixerMaker{build}, build.spec().mixer);
+}
+
+FeedForwardOr MakeFeedForward(const LayerBuild& build) {
+  return std::visit(FeedForwardMaker{build}, build.spec().feed_forward);
+}
+
+ResidualOr MakeResidual(const ModelBuild& build) {
+  return std::visit(ResidualMaker{build}, build.model.residual);
+}
+
+}  // namespace cairn

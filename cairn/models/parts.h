@@ -1,0 +1,38 @@
+// The parts there are: one function a kind, each in the file of its kind, and the choice by spec.
+#ifndef CAIRN_MODELS_PARTS_H_
+#define CAIRN_MODELS_PARTS_H_
+
+#include <memory>
+#include <string_view>
+
+#include "cairn/base/status.h"
+#include "cairn/models/part.h"
+#include "cairn/models/residual.h"
+
+namespace cairn {
+
+using MixerOr = Result<std::unique_ptr<Mixer>>;
+using FeedForwardOr = Result<std::unique_ptr<FeedForward>>;
+using ResidualOr = Result<std::unique_ptr<Residual>>;
+
+// Of the layer's spec; null for NoMixer and NoFeedForward. REQUIRES: CheckRunnable passed.
+MixerOr MakeMixer(const LayerBuild& build);
+FeedForwardOr MakeFeedForward(const LayerBuild& build);
+ResidualOr MakeResidual(const ModelBuild& build);
+
+// mixer_attention.cc
+MixerOr MakeAttention(const LayerBuild& build, const AttentionSpec& spec);
+// Keys and values are another layer's.
+MixerOr MakeSharedAttention(const LayerBuild& build, const SharedAttentionSpec& spec);
+// feed_forward.cc. `role` is "mlp" or where else in the layer the matrices are.
+FeedForwardOr MakeGatedMlp(const LayerBuild& build, const GatedMlpSpec& spec,
+                           std::string_view role = "mlp");
+FeedForwardOr MakeMlp(const LayerBuild& build, const MlpSpec& spec, std::string_view role = "mlp");
+// mixture.cc
+FeedForwardOr MakeMixture(const LayerBuild& build, const MixtureSpec& spec);
+// residual_plain.cc
+ResidualOr MakePlainResidual(const ModelBuild& build);
+
+}  // namespace cairn
+
+#endif  // CAIRN_MODELS_PARTS_H_
