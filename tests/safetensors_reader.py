@@ -4,7 +4,7 @@ import array
 import json
 import struct
 
-CODES = {"F32": "f", "I32": "i", "U8": "B"}
+CODES = {"F32": "f", "I32": "i", "I64": "q", "U8": "B"}
 
 
 def read(path):

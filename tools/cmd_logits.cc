@@ -11,6 +11,7 @@
 #include "cairn/weights/safetensors.h"
 #include "tools/commands.h"
 #include "tools/model_args.h"
+#include "tools/state_tensors.h"
 #include "tools/terminal.h"
 
 namespace cairn {
@@ -21,6 +22,8 @@ struct LogitsArgs {
   std::string tokens_path;
   std::string out_path;
   std::string state_path;
+  std::string state_tensors_path;
+  std::string layers_path;
   int64_t top = 64;
   int64_t chunk = 512;
   int64_t fork_at = -1;
@@ -161,6 +164,30 @@ Status WriteState(const StateStore& store, SequenceId id, const std::string& pat
   return WriteSafetensors(path, tensors);
 }
 
+// What the layers put out, token by token: "layer_out.LAYER" [tokens, width].
+class LayerOutputs {
+ public:
+  void Add(size_t layer, std::span<const float> rows, int64_t width) {
+    if (layers_.size() <= layer) layers_.resize(layer + 1);
+    layers_[layer].insert(layers_[layer].end(), rows.begin(), rows.end());
+    width_ = width;
+  }
+  Status Write(const std::string& path) const {
+    std::vector<NamedTensor> tensors;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      tensors.push_back({fmt::format("layer_out.{}", i),
+                         DType::kF32,
+                         {static_cast<int64_t>(layers_[i].size()) / width_, width_},
+                         std::as_bytes(std::span(layers_[i]))});
+    }
+    return WriteSafetensors(path, tensors);
+  }
+
+ private:
+  std::vector<std::vector<float>> layers_;
+  int64_t width_ = 1;
+};
+
 Status RunLogits(const LogitsArgs& args) {
   CAIRN_ASSIGN(OpenedModel opened, OpenModel(args.model));
   Model& model = *opened.model;
@@ -176,6 +203,12 @@ Status RunLogits(const LogitsArgs& args) {
   CAIRN_ASSIGN(const std::unique_ptr<StateStore> store, MakeStoreFor(model, options, 2));
   CAIRN_ASSIGN(SequenceId id, store->Create());
   Output output(args, tokens, vocabulary);
+  LayerOutputs layers;
+  if (!args.layers_path.empty()) {
+    model.ObserveLayers([&](size_t layer, std::span<const float> rows, int64_t width) {
+      layers.Add(layer, rows, width);
+    });
+  }
   const ProgressLine progress("computing");
   int64_t done = 0;
   if (args.fork_at >= 0) {
@@ -192,6 +225,10 @@ Status RunLogits(const LogitsArgs& args) {
   CAIRN_TRY(
       Feed(model, *store, *opened.pool, id, tokens, done, count, args.chunk, &output, progress));
   if (!args.state_path.empty()) CAIRN_TRY(WriteState(*store, id, args.state_path));
+  if (!args.state_tensors_path.empty()) {
+    CAIRN_TRY(WriteStateTensors(*store, id, args.state_tensors_path));
+  }
+  if (!args.layers_path.empty()) CAIRN_TRY(layers.Write(args.layers_path));
   return output.Write(args.out_path);
 }
 
@@ -217,6 +254,9 @@ void AddLogitsCommand(CLI::App& app, ChosenCommand& chosen) {
       ->check(CLI::Range(0, 1 << 30));
   command.add_option("--state-out", args.state_path,
                      "Also write the state's blocks to this .safetensors file");
+  command.add_option("--state-tensors-out", args.state_tensors_path,
+                     "Also write the state as tensors of plain numbers, layer by layer");
+  command.add_option("--layers-out", args.layers_path, "Also write what each layer puts out");
   command.add_flag("--full", args.full, "Write all logits [tokens, vocabulary] instead");
   command.callback([&chosen] {
     chosen = [] {

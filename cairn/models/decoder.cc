@@ -92,7 +92,11 @@ void Decoder::Forward(std::span<const BatchSpan> batch) {
   for (size_t layer = 0; layer < layers_.size(); ++layer) {
     // After the last layer only the wanted tokens go on; all of them leave their state.
     const bool last = layer + 1 == layers_.size();
-    residual_->RunLayer(pass_, layer, layers_[layer], last ? wanted_ : all_);
+    const std::vector<int64_t>& rows = last ? wanted_ : all_;
+    residual_->RunLayer(pass_, layer, layers_[layer], rows);
+    if (!observer_) continue;
+    const int64_t width = residual_->width();
+    observer_(layer, {pass_.residual, rows.size() * static_cast<size_t>(width)}, width);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "cairn/models/model.h"
@@ -28,6 +29,7 @@ class Decoder final : public Model {
   void Forward(std::span<const BatchSpan> batch) override;
   int64_t logit_rows() const override { return static_cast<int64_t>(wanted_.size()); }
   void Logits(int64_t first, int64_t count, float* out) override;
+  void ObserveLayers(LayerObserver observer) override { observer_ = std::move(observer); }
 
   // Made by Load.
   Decoder(ModelSpec spec, StateLayout layout, ThreadPool& pool);
@@ -47,6 +49,7 @@ class Decoder final : public Model {
   std::vector<LayerParts> layers_;
   Linear head_;  // [vocabulary, hidden]; packed from the embedding when tied
   Bytes weight_bytes_;
+  LayerObserver observer_;
 
   // Of the current batch.
   Pass pass_;

@@ -6,7 +6,9 @@
 #ifndef CAIRN_MODELS_MODEL_H_
 #define CAIRN_MODELS_MODEL_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -46,6 +48,12 @@ class Model {
   virtual int64_t logit_rows() const = 0;
   // Writes rows [first, first + count), `vocabulary` floats each, one behind the other.
   virtual void Logits(int64_t first, int64_t count, float* out) = 0;
+
+  // What the residual of all tokens that go on holds after each layer, for finding faults; after
+  // the last layer those are the wanted ones.
+  using LayerObserver =
+      std::function<void(size_t layer, std::span<const float> rows, int64_t width)>;
+  virtual void ObserveLayers(LayerObserver /*observer*/) {}
 };
 
 struct ModelOptions {

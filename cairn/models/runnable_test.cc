@@ -33,15 +33,19 @@ TEST_CASE("the first layer of another kind is named") {
 
   model = GoldenModel("llama_mha");
   model.layers[1].feed_forward = MixtureSpec{};
-  CHECK_EQ(Refusal(model), "llama can be sized but not run yet: layer 1 is a mixture of experts");
-
-  model.layers[1].feed_forward = MlpSpec{};
   CHECK_EQ(Refusal(model),
-           "llama can be sized but not run yet: layer 1 is a network without a gate");
+           "llama can be sized but not run yet: layer 1 is a mixture of an unknown number of "
+           "experts");
 
   model = GoldenModel("llama_mha");
   std::get<AttentionSpec>(model.layers[0].mixer).index = SparseIndexSpec{.width = 128};
   CHECK_EQ(Refusal(model), "llama can be sized but not run yet: layer 0 is full+index");
+}
+
+TEST_CASE("residual streams without a part are refused") {
+  ModelSpec model = GoldenModel("llama_mha");
+  model.residual = GatedStreamsSpec{.streams = 2};
+  CHECK_EQ(Refusal(model), "llama can be sized but not run yet: its residual streams");
 }
 
 TEST_CASE("a description that only sizes says why") {
@@ -52,13 +56,13 @@ TEST_CASE("a description that only sizes says why") {
 
 TEST_CASE("loading refuses such a model before it reads a weight") {
   ModelSpec model = GoldenModel("llama_mha");
-  model.layers[0].mixer = NoMixer{};
+  model.layers[0].mixer = RecurrentGateSpec{};
   auto file = OpenWeightFile("tests/golden/llama_mha");
   REQUIRE(file.has_value());
   ThreadPool pool(1);
   const auto loaded = LoadModel(std::move(*file), std::move(model), {}, pool);
   REQUIRE_FALSE(loaded.has_value());
-  CHECK_EQ(loaded.error().message, "llama can be sized but not run yet: layer 0 is none");
+  CHECK_EQ(loaded.error().message, "llama can be sized but not run yet: layer 0 is rg_lru");
 }
 
 }  // namespace cairn

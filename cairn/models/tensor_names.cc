@@ -73,10 +73,15 @@ const FamilyTensors* FindFamily(std::string_view name) {
   return found == kFamilies.end() ? nullptr : *found;
 }
 
-// The name that the rows give the role; nothing if none does.
-std::string Renamed(std::span<const Rename> rows, std::string_view role) {
+// The name that the rows give exactly this role; empty if none does.
+std::string_view NameOfRole(std::span<const Rename> rows, std::string_view role) {
+  const auto row = std::ranges::find(rows, role, &Rename::role);
+  return row == rows.end() ? std::string_view() : row->name;
+}
+
+// The same of a role that begins with a row's.
+std::string NameOfBeginning(std::span<const Rename> rows, std::string_view role) {
   for (const Rename& row : rows) {
-    if (row.role == role) return std::string(row.name);
     if (row.role.ends_with('.') && role.starts_with(row.role)) {
       return fmt::format("{}{}", row.name, role.substr(row.role.size()));
     }
@@ -105,13 +110,25 @@ TensorNames::TensorNames(const WeightFile& file, const ModelSpec& spec)
   }
 }
 
+// A whole role first, then what it is without its suffix, then its beginning.
 std::string TensorNames::Resolve(std::string_view role) const {
-  if (family_ != nullptr) {
-    std::string name = Renamed(gguf_ ? family_->gguf : family_->hugging_face, role);
+  std::array<std::span<const Rename>, 2> tables = {std::span<const Rename>(),
+                                                   std::span<const Rename>(kHuggingFace)};
+  if (gguf_) tables[1] = kGguf;
+  if (family_ != nullptr) tables[0] = gguf_ ? family_->gguf : family_->hugging_face;
+  for (const std::span<const Rename> rows : tables) {
+    const std::string_view name = NameOfRole(rows, role);
+    if (!name.empty()) return std::string(name);
+  }
+  for (const std::string_view suffix : {".weight", ".bias"}) {
+    if (!role.ends_with(suffix)) continue;
+    return Resolve(role.substr(0, role.size() - suffix.size())) + std::string(suffix);
+  }
+  for (const std::span<const Rename> rows : tables) {
+    std::string name = NameOfBeginning(rows, role);
     if (!name.empty()) return name;
   }
-  std::string name = gguf_ ? Renamed(kGguf, role) : Renamed(kHuggingFace, role);
-  return name.empty() ? std::string(role) : name;
+  return std::string(role);
 }
 
 std::string TensorNames::Global(std::string_view role) const {
