@@ -111,6 +111,8 @@ class MatMulAccess {
     x.panels_.Reserve(static_cast<size_t>(panel_bytes * pool.threads()));
   }
 
+  static ClaimRanges& Claims(Activations& x) { return x.claims_; }
+
   static void Run(Activations& x, const MatMulTask& task, StripeRange range, int thread) {
     const PackedMatrix& matrix = *task.matrix;
     const ProductOut out = {task.out, task.stride, task.bias};
@@ -158,8 +160,10 @@ void MatMul(Activations& x, std::span<const MatMulTask> tasks, ThreadPool& pool)
   if (work.done() != nullptr) NoteProducts(x, tasks, *work.done());
   MatMulAccess::Prepare(x, tasks, pool);
   const Units units(x, tasks, pool.threads());
-  auto run = [&](int64_t unit, int thread) {
-    const auto [task, range] = units.At(unit);
+  ClaimRanges& claims = MatMulAccess::Claims(x);
+  claims.Reset(units.count(), pool.threads());
+  auto run = [&](int64_t /*index*/, int thread) {
+    const auto [task, range] = units.At(claims.Claim(thread));
     MatMulAccess::Run(x, *task, range, thread);
   };
   pool.ParallelFor(units.count(), run);

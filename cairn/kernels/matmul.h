@@ -13,6 +13,7 @@
 #include <span>
 
 #include "cairn/base/aligned_buffer.h"
+#include "cairn/base/claim_ranges.h"
 #include "cairn/base/thread_pool.h"
 #include "cairn/kernels/packed_matrix.h"
 #include "cairn/kernels/quantize.h"
@@ -45,6 +46,7 @@ class Activations {
   std::array<QuantizedRows, kActivationPrecisions> quantized_;
   AlignedBuffer panels_;  // panel_bytes_ of scratch for each thread
   int64_t panel_bytes_ = 0;
+  ClaimRanges claims_;
 };
 
 // out[t * stride + o] = product, for all rows o of the matrix (plus bias[o] where bias isn't null).
