@@ -10,8 +10,9 @@
 //   depth 4096 threads 2                   {"ns": 0}, and the state at that depth is at hand
 //   first 1 Why is the sky blue?           {"token": 198}, the likeliest first token of an answer
 //
-// The state at a depth is computed once and kept in the file STATES-d<depth>.state: an earlier file
-// of a smaller depth is its beginning. Every measurement starts from a restored copy.
+// The state at a depth is computed once and kept in the file STATES-d<depth>.state, one of several
+// sequences in STATES-d<depth>x<sequences>.state. A file of a smaller depth is the beginning of a
+// larger one. Every measurement starts from a restored copy.
 #include <llama.h>
 
 #include <algorithm>
@@ -116,7 +117,7 @@ class Worker {
     if (line.starts_with("first ")) return First(line);
     Request request;
     if (!Parse(line, request)) return R"({"error": "not understood"})";
-    if (request.depth > 0 && !HaveState(request.depth, request.threads)) {
+    if (request.depth > 0 && !HaveState(request)) {
       return R"({"error": "the state at that depth can't be computed or kept"})";
     }
     if (request.prompt + request.answer == 0) return R"({"ns": 0})";
@@ -191,45 +192,66 @@ class Worker {
       opened_ = request;
     }
     llama_memory_clear(llama_get_memory(context_.get()), false);
-    for (int sequence = 0; request.depth > 0 && sequence < request.sequences; ++sequence) {
-      if (llama_state_seq_set_data(context_.get(), state_.data(), state_.size(), sequence) == 0) {
-        return -1;
-      }
-    }
+    if (request.depth > 0 && !Restore(request.sequences)) return -1;
     const auto start = std::chrono::steady_clock::now();
     if (!Run(request, request.prompt, request.answer, request.depth)) return -1;
     return std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
   }
 
-  std::filesystem::path StateFile(int depth) const {
-    return states_ + "-d" + std::to_string(depth) + ".state";
+  // llama-bench keeps the state of one sequence. That of several is of the whole context: one of
+  // them can't go from a context of one sequence into one of many.
+  bool Restore(int sequences) {
+    return (sequences == 1
+                ? llama_state_seq_set_data(context_.get(), state_.data(), state_.size(), 0)
+                : llama_state_set_data(context_.get(), state_.data(), state_.size())) > 0;
   }
 
-  // The largest depth below `depth` that has a file; 0 if there is none.
+  void Save(int sequences) {
+    if (sequences == 1) {
+      state_.resize(llama_state_seq_get_size(context_.get(), 0));
+      state_.resize(llama_state_seq_get_data(context_.get(), state_.data(), state_.size(), 0));
+    } else {
+      state_.resize(llama_state_get_size(context_.get()));
+      state_.resize(llama_state_get_data(context_.get(), state_.data(), state_.size()));
+    }
+  }
+
+  std::filesystem::path StateFile(int depth, int sequences) const {
+    return states_ + "-d" + std::to_string(depth) +
+           (sequences > 1 ? "x" + std::to_string(sequences) : "") + ".state";
+  }
+
+  // The largest depth below `depth` whose file has one sequence; 0 if there is none.
   int DepthOnDisk(int depth) const {
-    const std::filesystem::path prefix = states_ + "-d";
+    const std::string prefix = std::filesystem::path(states_ + "-d").filename().string();
     std::error_code error;
     int best = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(prefix.parent_path(), error)) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(StateFile(0, 1).parent_path(), error)) {
       const std::string name = entry.path().filename().string();
-      if (!name.starts_with(prefix.filename().string()) || !name.ends_with(".state")) continue;
-      const int found = std::atoi(name.c_str() + prefix.filename().string().size());
-      if (found < depth) best = std::max(best, found);
+      if (!name.starts_with(prefix)) continue;
+      const int found = std::atoi(name.c_str() + prefix.size());
+      if (found < depth && entry.path() == StateFile(found, 1)) best = std::max(best, found);
     }
     return best;
   }
 
-  // Reads the state at `depth` into state_, computing it first if no file has it.
-  bool HaveState(int depth, int threads) {
-    if (state_depth_ == depth) return true;
+  // Brings the state into state_: from its file, which is made first if it isn't there.
+  bool HaveState(const Request& request) {
+    const int depth = request.depth;
+    if (state_depth_ == depth && state_sequences_ == request.sequences) return true;
     state_depth_ = 0;
-    if (!std::filesystem::exists(StateFile(depth)) && !ComputeState(depth, threads)) return false;
-    state_depth_ = ReadState(depth) ? depth : 0;
-    return state_depth_ == depth;
+    const std::filesystem::path path = StateFile(depth, request.sequences);
+    if (!std::filesystem::exists(path) && !(ComputeState(request) && WriteState(path)))
+      return false;
+    if (!ReadState(path)) return false;
+    state_depth_ = depth;
+    state_sequences_ = request.sequences;
+    return true;
   }
 
-  bool ReadState(int depth) {
-    std::ifstream file(StateFile(depth), std::ios::binary | std::ios::ate);
+  bool ReadState(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary | std::ios::ate);
     if (!file) return false;
     state_.resize(static_cast<size_t>(file.tellg()));
     file.seekg(0);
@@ -237,24 +259,26 @@ class Worker {
     return file.good() && !state_.empty();
   }
 
-  bool ComputeState(int depth, int threads) {
-    if (!Open(depth, 1, threads)) return false;
-    const int start = DepthOnDisk(depth);
-    if (start > 0 && (!ReadState(start) || llama_state_seq_set_data(context_.get(), state_.data(),
-                                                                    state_.size(), 0) == 0)) {
-      return false;
-    }
-    if (!Prompt(depth - start, 1, start)) return false;
-    state_.resize(llama_state_seq_get_size(context_.get(), 0));
-    state_.resize(llama_state_seq_get_data(context_.get(), state_.data(), state_.size(), 0));
+  bool ComputeState(const Request& request) {
+    const int sequences = request.sequences;
+    if (!Open(request.depth * sequences, sequences, request.threads)) return false;
+    const int start = sequences == 1 ? DepthOnDisk(request.depth) : 0;
+    if (start > 0 && !(ReadState(StateFile(start, 1)) && Restore(1))) return false;
+    if (!Prompt(request.depth - start, sequences, start)) return false;
+    Save(sequences);
     context_.reset();
-    const std::filesystem::path partial = StateFile(depth).string() + ".partial";
+    return !state_.empty();
+  }
+
+  // The file appears only when it is whole.
+  bool WriteState(const std::filesystem::path& path) const {
+    const std::filesystem::path partial = path.string() + ".partial";
     std::ofstream file(partial, std::ios::binary);
     file.write(reinterpret_cast<const char*>(state_.data()),
                static_cast<std::streamsize>(state_.size()));
     file.close();
     std::error_code error;
-    if (file) std::filesystem::rename(partial, StateFile(depth), error);
+    if (file) std::filesystem::rename(partial, path, error);
     return file && !error;
   }
 
@@ -290,6 +314,7 @@ class Worker {
   Batch batch_;
   std::vector<uint8_t> state_;
   int state_depth_ = 0;  // of state_; 0: none
+  int state_sequences_ = 0;
 };
 
 int Main(const std::vector<std::string>& arguments) {

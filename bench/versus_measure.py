@@ -8,7 +8,17 @@ import time
 import peers
 import versus_results as results
 import workers
-from versus_rows import BATCH, BATCH_DEPTH, CAIRN, FIRST_TOKEN_PROMPT, LLAMACPP, MEMORY_CONTEXT, MODELS, OPENVINO
+from versus_rows import (
+    BATCH_DEPTH,
+    CAIRN,
+    FIRST_TOKEN_PROMPT,
+    LLAMACPP,
+    MEMORY_CONTEXT,
+    MODELS,
+    OPENVINO,
+    OPENVINO_MODELS,
+    Contestant,
+)
 
 SLOW_SAMPLE_S = 20  # a contestant whose samples take longer sits out all but the first SLOW_ROUNDS rounds
 SLOW_ROUNDS = 3
@@ -18,8 +28,9 @@ CHOICE_ROUNDS = 2
 class Measurer:
     """Starts contestants when they are needed and keeps them alive until the model or threads change."""
 
-    def __init__(self, cairn, llamacpp, say, rounds, depths=None):
+    def __init__(self, cairn, llamacpp, say, rounds, depths=None, openvino=None):
         self.cairn, self.llamacpp, self.say, self.rounds = cairn, llamacpp, say, rounds
+        self.openvino = openvino  # None: without the second column
         self._depths = depths  # the depths that Cairn's processes make room for; by default the model's
         self._live = workers.Workers()
         self._model = None
@@ -39,8 +50,25 @@ class Measurer:
         contestants = list(dict.fromkeys(side for row in rows for side in (row.peer, row.ours)))
         for side in contestants:
             self._prepare(model, test, side)
-        samples = self._rounds(model, test, contestants)
-        return [self._result(row, samples, machine) for row in rows]
+        column, second = self._second_column(model, test, rows[0])
+        samples = self._rounds(model, test, contestants + column)
+        if column:
+            second = {"openvino": results.summary(samples[column[0]])}
+        return [self._result(row, samples, machine) | second for row in rows]
+
+    def _second_column(self, model, test, row):
+        """The contestant beside the target's own, if there is one, else what the row says of it."""
+        empty = test.kind == "speed" and not test.depth and test.sequences == 1
+        if not (self.openvino and model in OPENVINO_MODELS and empty and not row.ours.burners):
+            return [], {}
+        side = Contestant(OPENVINO, row.ours.threads)
+        try:
+            self.openvino.ensure(self.say)
+            self._sample(model, test, side, 0)
+        except peers.fetch.Failure as failure:
+            self.say(str(failure))
+            return [], {"openvino": {"unable": str(failure)}}
+        return [side], {}
 
     def fill(self, rows):
         """Has llama.cpp compute and keep the states that these rows start from."""
@@ -97,7 +125,7 @@ class Measurer:
         for flash_attn in self._candidates(side):
             self.say(f"{model}: llama.cpp's state of {test.depth} tokens, {side.state}, -fa {flash_attn}")
             worker = self._worker(model, test, side, flash_attn)
-            worker.ask(f"depth {test.depth} threads {os.cpu_count() or 1}")
+            worker.ask(f"depth {test.depth} threads {os.cpu_count() or 1}" + self._sequences(test))
 
     def _flash_attn(self, test, side):
         return self._choices[test, side][0] if side.engine == LLAMACPP else 0
@@ -142,6 +170,8 @@ class Measurer:
         path = peers.ROOT / "models" / MODELS[model].file
         if side.engine == LLAMACPP:
             return self.llamacpp.worker_command(path, side.state, flash_attn)
+        if side.engine == OPENVINO:
+            return self.openvino.worker_command(path, side.threads)
         command = [self.cairn, "bench", "-m", path, "-t", side.threads, "-ctk", side.state, "-ctv", side.state]
         prompt, answer, depths = 512, 64, (0, *(self._depths or MODELS[model].depths))
         if test.sequences > 1:
@@ -172,7 +202,7 @@ class Measurer:
     def _result(self, row, samples, machine):
         about = {
             "machine": machine,
-            "versions": {"cairn": results.cairn_version(), LLAMACPP: str(self.llamacpp)},
+            "versions": {"cairn": results.cairn_version(), LLAMACPP: str(self.llamacpp), OPENVINO: str(self.openvino)},
             "commands": self._commands(row),
             "measured_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
