@@ -189,15 +189,18 @@ class LayerOutputs {
 };
 
 Status RunLogits(const LogitsArgs& args) {
-  CAIRN_ASSIGN(OpenedModel opened, OpenModel(args.model));
-  Model& model = *opened.model;
-  const int64_t vocabulary = model.spec().vocabulary;
+  CAIRN_ASSIGN(DescribedFile described, DescribeFile(args.model));
+  const int64_t vocabulary = described.spec.vocabulary;
   CAIRN_ASSIGN(const std::vector<TokenId> tokens, ReadTokens(args.tokens_path, vocabulary));
   const auto count = static_cast<int64_t>(tokens.size());
-  if (count > model.spec().context_length.value()) {
+  if (count > described.spec.context_length.value()) {
     return Fail(ErrorCode::kInvalidArgument, "{}: {} tokens, but {} was made for a context of {}",
-                args.tokens_path, count, args.model.model, model.spec().context_length.value());
+                args.tokens_path, count, args.model.model, described.spec.context_length.value());
   }
+  ModelArgs model_args = args.model;
+  model_args.context = count;
+  CAIRN_ASSIGN(OpenedModel opened, OpenModel(model_args, std::move(described)));
+  Model& model = *opened.model;
   const SequenceRunner::Options options = {.context = TokenCount(count),
                                            .chunk = TokenCount(std::min(args.chunk, count))};
   CAIRN_ASSIGN(const std::unique_ptr<StateStore> store, MakeStoreFor(model, options, 2));

@@ -71,6 +71,8 @@ Result<OpenedModel> OpenModel(const ModelArgs& args) {
 Result<OpenedModel> OpenModel(const ModelArgs& args, DescribedFile described) {
   ModelOptions options;
   CAIRN_ASSIGN(options.codecs, StateCodecsOf(args));
+  CAIRN_ASSIGN(const SequenceRunner::Options runner, RunnerOptionsOf(args, described.spec));
+  options.context = runner.context;
   OpenedModel opened;
   opened.pool = std::make_unique<ThreadPool>(args.threads > 0 ? args.threads : CpuCount());
   const int64_t start_us = NowMicroseconds();

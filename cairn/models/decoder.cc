@@ -10,16 +10,17 @@
 
 namespace cairn {
 
-Decoder::Decoder(ModelSpec spec, StateLayout layout, ThreadPool& pool)
-    : spec_(std::move(spec)), layout_(std::move(layout)), pool_(pool) {
+Decoder::Decoder(ModelSpec spec, StateLayout layout, TokenCount context, ThreadPool& pool)
+    : spec_(std::move(spec)), layout_(std::move(layout)), pool_(pool), ropes_(context) {
   pass_.pool = &pool_;
   pass_.work = &work_;
   pass_.handovers = &handovers_;
 }
 
 Result<std::unique_ptr<Decoder>> Decoder::Load(std::unique_ptr<WeightFile> file, ModelSpec spec,
-                                               StateLayout layout, ThreadPool& pool) {
-  auto decoder = std::make_unique<Decoder>(std::move(spec), std::move(layout), pool);
+                                               StateLayout layout, TokenCount context,
+                                               ThreadPool& pool) {
+  auto decoder = std::make_unique<Decoder>(std::move(spec), std::move(layout), context, pool);
   CAIRN_TRY(decoder->LoadWeights(std::move(file)));
   return decoder;
 }
@@ -104,7 +105,7 @@ void Decoder::Logits(int64_t first, int64_t count, float* out) {
   CAIRN_CHECK(first >= 0 && count >= 0 && first + count <= logit_rows());
   const int64_t hidden = spec_.hidden;
   float* normed = work_.Floats(0, count * hidden);
-  residual_->Finish(stream_.As<float>(), first, count, normed, pool_);
+  residual_->Finish(pass_, first, count, normed);
   Activations& activations = work_.activations(0);
   activations.Set(normed, count, hidden, hidden);
   const MatMulTask task = head_.Into(out, kFinePrecision);

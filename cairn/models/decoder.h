@@ -21,7 +21,8 @@ class Decoder final : public Model {
   // Reads all weights. Errors name the tensor: missing, of a wrong shape or type, or one that is
   // not part of such a model.
   static Result<std::unique_ptr<Decoder>> Load(std::unique_ptr<WeightFile> file, ModelSpec spec,
-                                               StateLayout layout, ThreadPool& pool);
+                                               StateLayout layout, TokenCount context,
+                                               ThreadPool& pool);
 
   const ModelSpec& spec() const override { return spec_; }
   const StateLayout& layout() const override { return layout_; }
@@ -32,7 +33,7 @@ class Decoder final : public Model {
   void ObserveLayers(LayerObserver observer) override { observer_ = std::move(observer); }
 
   // Made by Load.
-  Decoder(ModelSpec spec, StateLayout layout, ThreadPool& pool);
+  Decoder(ModelSpec spec, StateLayout layout, TokenCount context, ThreadPool& pool);
 
  private:
   Status LoadWeights(std::unique_ptr<WeightFile> file);

@@ -17,6 +17,7 @@ constexpr std::array kHunyuan = {
     Rename{"self_attn.k_norm", "self_attn.key_layernorm"},
 };
 constexpr std::array kLlama4 = {
+    Rename{"mlp.gate", "feed_forward.router"},
     Rename{"mlp.", "feed_forward."},
 };
 constexpr std::array kGptOss = {
@@ -27,7 +28,8 @@ constexpr std::array kGptOss = {
 
 constinit const FamilyTensors kGemma2Tensors = {.family = "gemma2", .hugging_face = kFourNorms};
 constinit const FamilyTensors kGemma3Tensors = {.family = "gemma3", .hugging_face = kFourNorms};
-constinit const FamilyTensors kHunyuanTensors = {.family = "hunyuan", .hugging_face = kHunyuan};
+constinit const FamilyTensors kHunyuanTensors = {.family = "hunyuan_v1_dense",
+                                                 .hugging_face = kHunyuan};
 constinit const FamilyTensors kLlama4Tensors = {
     .family = "llama4", .hugging_face = kLlama4, .transposed_experts = true};
 constinit const FamilyTensors kGptOssTensors = {.family = "gpt_oss",

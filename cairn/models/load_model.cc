@@ -26,7 +26,7 @@ Result<std::unique_ptr<Model>> LoadModel(std::unique_ptr<WeightFile> file, Model
                 InfoOf(codec).name);
   }
   CAIRN_ASSIGN(StateLayout layout, StateLayout::Make(StateSpecOf(spec, options.codecs)));
-  return Decoder::Load(std::move(file), std::move(spec), std::move(layout), pool);
+  return Decoder::Load(std::move(file), std::move(spec), std::move(layout), options.context, pool);
 }
 
 }  // namespace cairn

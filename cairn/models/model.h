@@ -58,6 +58,9 @@ class Model {
 
 struct ModelOptions {
   StateCodecs codecs;
+  // The longest sequence that will be run; decides for models that turn keys of long ones otherwise
+  // (RopeLong). Part of what makes state reusable.
+  TokenCount context{0};
 };
 
 // Loads a GGUF file, a .safetensors file beside its config.json, or a folder that holds both.

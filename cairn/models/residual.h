@@ -44,9 +44,9 @@ class Residual {
   // them leave their state.
   virtual void RunLayer(const Pass& pass, size_t layer, LayerParts& parts,
                         std::span<const int64_t> rows) = 0;
-  // out[i], of `hidden` floats, is what the head reads of residual row first + i.
-  virtual void Finish(const float* residual, int64_t first, int64_t count, float* out,
-                      ThreadPool& pool) = 0;
+  // out[i], of `hidden` floats, is what the head reads of row first + i of pass.residual, which the
+  // last layer left. The pass is over: its batch is not to be looked at.
+  virtual void Finish(const Pass& pass, int64_t first, int64_t count, float* out) = 0;
 };
 
 // Moves the chosen rows of `width` floats to the front, in order.

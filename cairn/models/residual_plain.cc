@@ -131,11 +131,10 @@ void PlainResidual::RunParallel(const Pass& pass, size_t layer, LayerParts& part
   KeepRows(pass.residual, hidden, rows);
 }
 
-void PlainResidual::Finish(const float* residual, int64_t first, int64_t count, float* out,
-                           ThreadPool& pool) {
+void PlainResidual::Finish(const Pass& pass, int64_t first, int64_t count, float* out) {
   const int64_t hidden = model_.hidden;
-  ForTokens(pool, count, [&](int64_t t) {
-    final_norm_.Apply(residual + (first + t) * hidden, out + t * hidden);
+  ForTokens(*pass.pool, count, [&](int64_t t) {
+    final_norm_.Apply(pass.residual + (first + t) * hidden, out + t * hidden);
   });
 }
 

@@ -28,8 +28,7 @@ class PlainResidual : public Residual {
   int64_t width() const override { return model_.hidden; }
   void RunLayer(const Pass& pass, size_t layer, LayerParts& parts,
                 std::span<const int64_t> rows) override;
-  void Finish(const float* residual, int64_t first, int64_t count, float* out,
-              ThreadPool& pool) override;
+  void Finish(const Pass& pass, int64_t first, int64_t count, float* out) override;
 
  protected:
   const ModelSpec& model() const { return model_; }

@@ -7,8 +7,10 @@
 
 namespace cairn {
 
-RopeTable::RopeTable(const Rope& rope)
-    : rope_(rope), frequencies_(RopeFrequencies(rope)), amplitude_(RopeAmplitude(rope)) {}
+RopeTable::RopeTable(const Rope& rope, TokenCount context)
+    : rope_(rope),
+      frequencies_(RopeFrequencies(rope, context.value())),
+      amplitude_(RopeAmplitude(rope)) {}
 
 void RopeTable::Fill(std::span<const int64_t> positions, ThreadPool& pool) {
   const size_t pairs = frequencies_.size();
@@ -42,7 +44,7 @@ const RopeTable* RopeTables::Add(const Rope& rope) {
   for (const auto& table : tables_) {
     if (table->rope() == rope) return table.get();
   }
-  return tables_.emplace_back(std::make_unique<RopeTable>(rope)).get();
+  return tables_.emplace_back(std::make_unique<RopeTable>(rope, context_)).get();
 }
 
 void RopeTables::Fill(std::span<const int64_t> positions, ThreadPool& pool) {

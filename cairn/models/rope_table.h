@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "cairn/base/ids.h"
 #include "cairn/base/thread_pool.h"
 #include "cairn/spec/rope.h"
 
@@ -16,7 +17,8 @@ namespace cairn {
 
 class RopeTable {
  public:
-  explicit RopeTable(const Rope& rope);
+  // For sequences of up to `context` tokens: see RopeLong.
+  RopeTable(const Rope& rope, TokenCount context);
 
   const Rope& rope() const { return rope_; }
   // Fills one row for each position.
@@ -35,11 +37,14 @@ class RopeTable {
 // The tables of a model: layers that turn alike share one.
 class RopeTables {
  public:
+  explicit RopeTables(TokenCount context) : context_(context) {}
+
   // The pointer holds as long as this object.
   const RopeTable* Add(const Rope& rope);
   void Fill(std::span<const int64_t> positions, ThreadPool& pool);
 
  private:
+  const TokenCount context_;
   std::vector<std::unique_ptr<RopeTable>> tables_;
 };
 

@@ -186,7 +186,10 @@ Result<ModelSpec> ModelSpecFromKeys(const Metadata& metadata, const GgufArchitec
   CAIRN_ASSIGN(const GgufFrame frame, ReadGgufFrame(keys));
   CAIRN_ASSIGN(const std::string json, ConfigFromGguf(keys, frame, row.model_type));
   CAIRN_ASSIGN(const HfConfig config, HfConfig::Parse(json, metadata.where()));
-  return Describe({.config = config}, std::string(row.model_type));
+  CAIRN_ASSIGN(ModelSpec model, Describe({.config = config}, std::string(row.model_type)));
+  // Its keys tell sizes; not all that is computed is among them.
+  if (model.sizing_only.empty()) model.sizing_only = "only what it keeps is described";
+  return model;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Llama's relatives: grouped heads, gated networks, and little else between them.
 #include <array>
 
+#include "cairn/spec/run_dense.h"
 #include "cairn/spec/sized_families.h"
 
 namespace cairn {
@@ -157,21 +158,21 @@ constexpr auto kRows = std::to_array<SizedFamily>({
     {"granite", FromTraits<kGranite>},
     {"granitemoe", FromTraits<kGranite>},
     {"qwen", QwenFromConfig},
-    {"qwen2", FromTraits<kQwen2>},
+    {"qwen2", Runs<FromTraits<kQwen2>, RunQwen2>},
     {"qwen2_moe", FromTraits<kQwen2>},
     {"qwen2_vl", FromTraits<kQwen2>},
     {"qwen2_vl_text", FromTraits<kQwen2>},
     {"qwen2_5_vl", FromTraits<kQwen2>},
     {"qwen2_5_vl_text", FromTraits<kQwen2>},
     {"seed_oss", FromTraits<kQwen2>},
-    {"qwen3", FromTraits<kQwen3>},
-    {"qwen3_moe", FromTraits<kQwen3>},
+    {"qwen3", Runs<FromTraits<kQwen3>, RunQwen3>},
+    {"qwen3_moe", Runs<FromTraits<kQwen3>, RunQwen3>},
     {"qwen3_vl_text", FromTraits<kQwen3>},
     {"qwen2_5_omni_text", FromTraits<kQwen2>},
     {"qwen3_omni_moe_text", FromTraits<kQwen3>},
     {"qwen3_vl_moe_text", FromTraits<kQwen3>},
     {"mimo", FromTraits<kMimo>},
-    {"phi3", FromTraits<kPhi3>},
+    {"phi3", Runs<FromTraits<kPhi3>, RunPhi3>},
     {"phi3_v", FromTraits<kPhi3>},
     {"phi3small", FromTraits<kPhi3Small>},
     {"phimoe", FromTraits<kPhiMoe>},
@@ -192,9 +193,9 @@ constexpr auto kRows = std::to_array<SizedFamily>({
     {"glm4", FromTraits<kGlm4>},
     {"glm4_moe", FromTraits<kGlm4Moe>},
     {"minimax_m2", FromTraits<kMiniMaxM2>},
-    {"gpt_oss", FromTraits<kGptOss>},
+    {"gpt_oss", Runs<FromTraits<kGptOss>, RunGptOss>},
     {"deepseek", FromTraits<kDeepSeek>},
-    {"hunyuan_v1_dense", FromTraits<kHunyuanDense>},
+    {"hunyuan_v1_dense", Runs<FromTraits<kHunyuanDense>, RunHunyuanDense>},
     {"hunyuan_v1_moe", FromTraits<kHunyuanDense>},
     {"nemotron", FromTraits<kNemotron>},
     {"afmoe", Uncounted<kAfmoe>},

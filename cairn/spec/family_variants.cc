@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cairn/spec/limits.h"
+#include "cairn/spec/run_dense.h"
 #include "cairn/spec/sized_families.h"
 
 namespace cairn {
@@ -250,7 +251,7 @@ Result<ModelSpec> MiniMaxM3FromConfig(const ConfigSource& source) {
 }
 
 constexpr auto kRows = std::to_array<SizedFamily>({
-    {"llama4_text", Llama4FromConfig},
+    {"llama4_text", Runs<Llama4FromConfig, RunLlama4>},
     {"mllama_text_model", MllamaFromConfig},
     {"hunyuan", HunyuanFromConfig},
     {"mimo_v2_flash", MimoV2FromConfig},

@@ -18,6 +18,7 @@ float InverseFrequency(const Rope& rope, size_t pair) {
 
 struct Scaler {
   const Rope& rope;
+  int64_t context;
   std::vector<float>& frequencies;
 
   void operator()(std::monostate) const {}
@@ -68,25 +69,40 @@ struct Scaler {
     }
   }
 
-  void operator()(const RopeDivisors& divisors) const {
-    CAIRN_CHECK(divisors.divisors.size() == frequencies.size());
-    for (size_t i = 0; i < frequencies.size(); ++i) frequencies[i] /= divisors.divisors[i];
+  void operator()(const RopeDivisors& divisors) const { Divide(divisors.divisors); }
+
+  // 1 / (divisor * base^..), as transformers rounds it.
+  void operator()(const RopeLong& scaling) const {
+    const bool passes = static_cast<double>(context) > scaling.original_context;
+    const std::vector<float>& divisors = passes ? scaling.long_divisors : scaling.short_divisors;
+    CAIRN_CHECK(divisors.size() == frequencies.size());
+    for (size_t i = 0; i < frequencies.size(); ++i) {
+      frequencies[i] = 1 / (divisors[i] * InverseFrequency(rope, i));
+    }
+  }
+
+  void Divide(const std::vector<float>& divisors) const {
+    CAIRN_CHECK(divisors.size() == frequencies.size());
+    for (size_t i = 0; i < frequencies.size(); ++i) frequencies[i] /= divisors[i];
   }
 };
 
 }  // namespace
 
-std::vector<float> RopeFrequencies(const Rope& rope) {
+std::vector<float> RopeFrequencies(const Rope& rope, int64_t context) {
   CAIRN_CHECK(rope.width > 0 && rope.width % 2 == 0);
   std::vector<float> frequencies(static_cast<size_t>(rope.width / 2));
   for (size_t i = 0; i < frequencies.size(); ++i) frequencies[i] = 1 / InverseFrequency(rope, i);
-  std::visit(Scaler{rope, frequencies}, rope.scaling);
+  std::visit(Scaler{rope, context, frequencies}, rope.scaling);
   return frequencies;
 }
 
 float RopeAmplitude(const Rope& rope) {
-  const auto* yarn = std::get_if<RopeYarn>(&rope.scaling);
-  return yarn == nullptr ? 1.0f : static_cast<float>(yarn->attention_factor);
+  if (const auto* yarn = std::get_if<RopeYarn>(&rope.scaling)) {
+    return static_cast<float>(yarn->attention_factor);
+  }
+  const auto* scaling = std::get_if<RopeLong>(&rope.scaling);
+  return scaling == nullptr ? 1.0f : static_cast<float>(scaling->attention_factor);
 }
 
 }  // namespace cairn

@@ -47,7 +47,20 @@ struct RopeDivisors {
   bool operator==(const RopeDivisors&) const = default;
 };
 
-using RopeScaling = std::variant<std::monostate, RopeLinear, RopeLlama3, RopeYarn, RopeDivisors>;
+// "longrope": one list of divisors for sequences within the original context, another for those
+// that may pass it, at all of their positions. Which one holds is decided once, by the longest
+// sequence that will be run: rows that are kept don't change their rotation.
+struct RopeLong {
+  std::vector<float> short_divisors;  // width / 2
+  std::vector<float> long_divisors;
+  double original_context = 0;
+  double attention_factor = 1;
+
+  bool operator==(const RopeLong&) const = default;
+};
+
+using RopeScaling =
+    std::variant<std::monostate, RopeLinear, RopeLlama3, RopeYarn, RopeDivisors, RopeLong>;
 
 struct Rope {
   RopePairs pairs = RopePairs::kHalfSplit;
@@ -58,8 +71,9 @@ struct Rope {
   bool operator==(const Rope&) const = default;
 };
 
-// width / 2 frequencies in radians per position.
-std::vector<float> RopeFrequencies(const Rope& rope);
+// width / 2 frequencies in radians per position, for sequences of up to `context` tokens (0: within
+// the original context of a scaling that asks for it).
+std::vector<float> RopeFrequencies(const Rope& rope, int64_t context = 0);
 
 // Factor on cos and sin: 1 unless the scaling has one.
 float RopeAmplitude(const Rope& rope);

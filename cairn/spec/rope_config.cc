@@ -15,7 +15,8 @@ constexpr FloatRange kFactorRange = {1e-3, 1e6};
 constexpr FloatRange kContextRange = {1, static_cast<double>(kMaxContext)};
 constexpr FloatRange kRotationRange = {1e-3, 1e6};
 constexpr FloatRange kMscaleRange = {0, 100};
-constexpr std::string_view kSupportedTypes = "default, linear, llama3, yarn";
+constexpr std::string_view kSupportedTypes =
+    "default, linear, llama3, yarn, longrope, dynamic with alpha";
 
 // YaRN's growth of the attention logits, arXiv:2309.00071 section 3.4.
 double YarnMscale(double factor, double mscale) {
@@ -54,7 +55,31 @@ Result<RopeYarn> ReadYarn(const HfConfig& section, double context) {
   return yarn;
 }
 
-Result<RopeScaling> ReadScaling(const HfConfig& section, double context) {
+Result<RopeLong> ReadLong(const HfConfig& section, const HfConfig& config, int64_t width,
+                          double context) {
+  constexpr std::string_view kOriginal = "original_max_position_embeddings";
+  const auto pairs = static_cast<size_t>(width / 2);
+  RopeLong scaling;
+  for (const auto& [key, to] : {std::pair{"short_factor", &scaling.short_divisors},
+                                std::pair{"long_factor", &scaling.long_divisors}}) {
+    CAIRN_ASSIGN(const auto divisors, section.Floats(key, pairs, kFactorRange));
+    for (const double divisor : divisors) to->push_back(static_cast<float>(divisor));
+  }
+  CAIRN_ASSIGN(const double outer, config.FloatOr(kOriginal, kContextRange, context));
+  CAIRN_ASSIGN(scaling.original_context, section.FloatOr(kOriginal, kContextRange, outer));
+  CAIRN_ASSIGN(const double factor,
+               section.FloatOr("factor", kFactorRange, context / scaling.original_context));
+  const double computed =
+      factor <= 1 || scaling.original_context <= 1
+          ? 1
+          : std::sqrt(1 + std::log(factor) / std::log(scaling.original_context));
+  CAIRN_ASSIGN(scaling.attention_factor,
+               section.FloatOr("attention_factor", kFactorRange, computed));
+  return scaling;
+}
+
+Result<RopeScaling> ReadScaling(const HfConfig& section, const HfConfig& config, int64_t width,
+                                double context) {
   const std::string_view type_key = section.Has("rope_type") ? "rope_type" : "type";
   CAIRN_ASSIGN(const std::string type, section.StringOr(type_key, "default"));
   if (type == "default" || type == "none") return RopeScaling();
@@ -71,45 +96,68 @@ Result<RopeScaling> ReadScaling(const HfConfig& section, double context) {
     CAIRN_ASSIGN(const RopeYarn yarn, ReadYarn(section, context));
     return yarn;
   }
+  if (type == "longrope" || type == "su") {
+    CAIRN_ASSIGN(const RopeLong scaling, ReadLong(section, config, width, context));
+    return scaling;
+  }
+  // Its alpha is in the base; see RopeFromSection.
+  if (type == "dynamic" && section.Has("alpha")) return RopeScaling();
   return section.Unsupported(type_key, kSupportedTypes);
 }
 
-Result<Rope> WholeHead(const HfConfig& section, const RopeDefaults& defaults) {
-  CAIRN_ASSIGN(const double part, section.FloatOr("partial_rotary_factor", {0, 1}, 1));
-  if (part != 1) return section.Unsupported("partial_rotary_factor", "1 for this architecture");
-  if (defaults.width <= 0 || defaults.width % 2 != 0) {
+// The part of a head that turns, from the section or else from the config.
+Result<Rope> TurningPart(const HfConfig& section, const HfConfig& config,
+                         const RopeDefaults& defaults) {
+  constexpr std::string_view kPart = "partial_rotary_factor";
+  CAIRN_ASSIGN(const double outer, config.FloatOr(kPart, {0, 1}, 1));
+  CAIRN_ASSIGN(const double part, section.FloatOr(kPart, {0, 1}, outer));
+  if (part != 1 && !defaults.partial) {
+    return section.Unsupported(kPart, "1 for this architecture");
+  }
+  const auto width = static_cast<int64_t>(static_cast<double>(defaults.width) * part);
+  if (width <= 0 || width % 2 != 0) {
     return Fail(ErrorCode::kInvalidArgument,
                 "{}: head width {} can't be rotated in pairs, expected an even head_dim",
-                section.where(), defaults.width);
+                section.where(), width);
   }
   Rope rope;
-  rope.width = defaults.width;
+  rope.width = width;
   return rope;
 }
 
-}  // namespace
-
-Result<Rope> RopeFromSection(const HfConfig& section, const RopeDefaults& defaults) {
-  CAIRN_ASSIGN(Rope rope, WholeHead(section, defaults));
+// One such object of the config.
+Result<Rope> ReadSection(const HfConfig& section, const HfConfig& config,
+                         const RopeDefaults& defaults) {
+  CAIRN_ASSIGN(Rope rope, TurningPart(section, config, defaults));
   CAIRN_ASSIGN(rope.base, section.FloatOr("rope_theta", kBaseRange, defaults.base));
-  CAIRN_ASSIGN(rope.scaling,
-               ReadScaling(section, static_cast<double>(defaults.context_length.value())));
+  CAIRN_ASSIGN(rope.scaling, ReadScaling(section, config, rope.width,
+                                         static_cast<double>(defaults.context_length.value())));
+  CAIRN_ASSIGN(const double alpha, section.FloatOr("alpha", {1e-3, 1e9}, 1));
+  CAIRN_ASSIGN(const std::string type, section.StringOr("rope_type", "default"));
+  if (type == "dynamic" && rope.width > 2) {
+    const auto width = static_cast<double>(rope.width);
+    rope.base *= std::pow(alpha, width / (width - 2));
+  }
   if (std::holds_alternative<RopeYarn>(rope.scaling) && rope.base <= 1) {
     return section.Wrong("rope_theta", "a number above 1 with yarn");
   }
   return rope;
 }
 
+}  // namespace
+
+Result<Rope> RopeFromSection(const HfConfig& section, const RopeDefaults& defaults) {
+  return ReadSection(section, section, defaults);
+}
+
 Result<Rope> RopeFromConfig(const HfConfig& config, const RopeDefaults& defaults) {
-  CAIRN_TRY(WholeHead(config, defaults));
+  CAIRN_ASSIGN(Rope rope, TurningPart(config, config, defaults));
   RopeDefaults outer = defaults;
   CAIRN_ASSIGN(outer.base, config.FloatOr("rope_theta", kBaseRange, defaults.base));
   for (const std::string_view key : {"rope_parameters", "rope_scaling"}) {
     CAIRN_ASSIGN(const std::optional<HfConfig> section, config.Child(key));
-    if (section) return RopeFromSection(*section, outer);
+    if (section) return ReadSection(*section, config, outer);
   }
-  Rope rope;
-  rope.width = outer.width;
   rope.base = outer.base;
   return rope;
 }

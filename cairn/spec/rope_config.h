@@ -19,6 +19,7 @@ struct RopeDefaults {
   int64_t width = 0;          // channels of a head
   double base = 10000;        // where the file names none
   TokenCount context_length;  // stands for an original context that isn't given
+  bool partial = false;       // partial_rotary_factor may leave channels unturned
 };
 
 // rope_parameters {rope_theta, rope_type, factor, ...} of newer files, or rope_theta beside

@@ -86,7 +86,7 @@ TEST_CASE("a rotation that can't be right, or isn't there yet, is refused") {
            "config.json: rope_scaling.factor is 0, expected a number from 0.001 to 1000000");
   CHECK_EQ(RopeError(R"("rope_scaling": {"rope_type": "dynamic", "factor": 2})"),
            "config.json: rope_scaling.rope_type \"dynamic\" is not supported; supported: default, "
-           "linear, llama3, yarn");
+           "linear, llama3, yarn, longrope, dynamic with alpha");
   CHECK_EQ(RopeError(R"("rope_scaling": {"type": "llama3", "high_freq_factor": 1})"),
            "config.json: rope_scaling.high_freq_factor is 1, expected a number above "
            "low_freq_factor");
