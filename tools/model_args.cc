@@ -29,9 +29,8 @@ void ModelArgs::AddThreadFlag(CLI::App& command) {
 
 void ModelArgs::AddStateFlags(CLI::App& command) {
   command.add_option("--cache-type-k", key_type,
-                     "-ctk: stored form of keys: f32, f16, bf16, q8_0, q4_0");
-  command.add_option("--cache-type-v", value_type,
-                     "-ctv: stored form of values: f32, f16, bf16, q8_0, q4_0");
+                     "-ctk: stored form of keys: " + StateCodecNames() + " (f8_e4m3: also fp8)");
+  command.add_option("--cache-type-v", value_type, "-ctv: stored form of values, the same");
 }
 
 void ModelArgs::AddContextFlags(CLI::App& command) {
@@ -42,10 +41,11 @@ void ModelArgs::AddContextFlags(CLI::App& command) {
 }
 
 Result<DType> StateCodecFromName(const std::string& flag, const std::string& name) {
+  if (name == "fp8") return DType::kF8E4M3;
   const std::optional<DType> dtype = DTypeFromName(name);
   if (dtype && IsStateCodec(*dtype)) return *dtype;
-  return Fail(ErrorCode::kInvalidArgument,
-              "{} {}: state can't be kept so, only as f32, f16, bf16, q8_0 or q4_0", flag, name);
+  return Fail(ErrorCode::kInvalidArgument, "{} {}: state can't be kept so, only as {}", flag, name,
+              StateCodecNames());
 }
 
 Result<StateCodecs> StateCodecsOf(const ModelArgs& args) {

@@ -7,6 +7,8 @@
 #include "cairn/base/check.h"
 #include "cairn/base/work_log.h"
 #include "cairn/kernels/attention_bf16.h"
+#include "cairn/kernels/attention_decode.h"
+#include "cairn/kernels/attention_quantized.h"
 #include "cairn/kernels/attention_tile.h"
 #include "cairn/kernels/flush_subnormals.h"
 
@@ -37,6 +39,18 @@ void NoteAttention(const AttentionShape& shape, std::span<const AttentionSpan> s
   }
 }
 
+// What queries are made into before they meet keys of a codec, and which kernel reads these.
+enum class Form : uint8_t { kFloat, kBf16, kInteger };
+
+Form KeyForm(DType codec) {
+  if (IsBlockCodec(codec)) return Form::kInteger;
+  return codec == DType::kBF16 || IsDecodedAsBf16(codec) ? Form::kBf16 : Form::kFloat;
+}
+
+Form ValueForm(DType codec) {
+  return codec == DType::kBF16 || IsDecodedAsBf16(codec) ? Form::kBf16 : Form::kFloat;
+}
+
 }  // namespace
 
 // One call of Attention: plans items, runs them, merges partials.
@@ -52,7 +66,11 @@ class AttentionRun {
         threads_(threads),
         group_(shape.heads / shape.kv_heads),
         out_width_(RoundUp(shape.value_width, kTileRows)),
-        partial_floats_(out_width_ + kTileRows) {
+        partial_floats_(out_width_ + kTileRows),
+        key_form_(KeyForm(shape.key_codec)),
+        value_form_(ValueForm(shape.value_codec)),
+        decoded_keys_(key_form_ == Form::kBf16 && IsDecodedAsBf16(shape.key_codec)),
+        decoded_values_(IsDecodedAsBf16(shape.value_codec)) {
     tokens_per_item_ = std::max<int64_t>(1, kRowsPerItem / group_);
     rows_max_ = tokens_per_item_ * group_;
   }
@@ -75,11 +93,14 @@ class AttentionRun {
   using Item = AttentionScratch::Item;
   using Merge = AttentionScratch::Merge;
 
-  // Per-thread memory: scaled queries, the same in bf16 pairs, scores, output of the open segment
-  // and in total.
+  // Per-thread memory: scaled queries, the same in bf16 pairs or as integers, tiles decoded to
+  // bf16, scores, output of the open segment and in total.
   struct Workspace {
     float* queries;
     uint32_t* pairs;
+    QuantizedQueries integers;
+    std::byte* keys;
+    std::byte* values;
     float* scores;
     float* segment_out;
     float* total_out;
@@ -134,9 +155,22 @@ class AttentionRun {
     }
   }
 
+  // Floats' worth of what isn't always needed.
+  int64_t IntegerCodeFloats() const {
+    return key_form_ == Form::kInteger ? rows_max_ * shape_.key_width / 4 : 0;
+  }
+  int64_t IntegerBlockFloats() const {
+    return IntegerCodeFloats() / (kStateBlock / 4) * static_cast<int64_t>(sizeof(QueryBlock) / 4);
+  }
+  int64_t DecodedFloats(bool decoded, int64_t width) const {
+    return decoded ? DecodedTileBytes(width) / 4 : 0;
+  }
+
   int64_t WorkspaceFloats() const {
     const int64_t query_words = shape_.key_width + Bf16PairWords(shape_.key_width);
-    return rows_max_ * (query_words + kTileKeys + 2 * out_width_) +
+    return rows_max_ * (query_words + kTileKeys + 2 * out_width_) + IntegerCodeFloats() +
+           IntegerBlockFloats() + DecodedFloats(decoded_keys_, shape_.key_width) +
+           DecodedFloats(decoded_values_, shape_.value_width) +
            RoundUp(2 * rows_max_ * static_cast<int64_t>(sizeof(RowSoftmax) / sizeof(float)),
                    kTileRows);
   }
@@ -152,11 +186,16 @@ class AttentionRun {
     float* next = scratch_.per_thread_[static_cast<size_t>(thread)].As<float>();
     const auto take = [&next](int64_t count) { return std::exchange(next, next + count); };
     Workspace w;
+    w.keys = reinterpret_cast<std::byte*>(take(DecodedFloats(decoded_keys_, shape_.key_width)));
+    w.values =
+        reinterpret_cast<std::byte*>(take(DecodedFloats(decoded_values_, shape_.value_width)));
     w.scores = take(rows_max_ * kTileKeys);
     w.segment_out = take(rows_max_ * out_width_);
     w.total_out = take(rows_max_ * out_width_);
     w.queries = take(rows_max_ * shape_.key_width);
     w.pairs = reinterpret_cast<uint32_t*>(take(rows_max_ * Bf16PairWords(shape_.key_width)));
+    w.integers.codes = reinterpret_cast<int8_t*>(take(IntegerCodeFloats()));
+    w.integers.blocks = reinterpret_cast<QueryBlock*>(take(IntegerBlockFloats()));
     w.segment = reinterpret_cast<RowSoftmax*>(next);
     w.total = w.segment + rows_max_;
     return w;
@@ -172,6 +211,10 @@ class AttentionRun {
   }
 
   void PackQueries(int64_t rows, const Workspace& w) const {
+    if (key_form_ == Form::kInteger) {
+      QuantizeQueries(shape_.key_codec, w.queries, rows, shape_.key_width, w.integers);
+    }
+    if (key_form_ != Form::kBf16) return;
     const int64_t words = Bf16PairWords(shape_.key_width);
     for (int64_t r = 0; r < rows; ++r) {
       PackBf16Pairs(w.queries + r * shape_.key_width, shape_.key_width, w.pairs + r * words);
@@ -179,10 +222,16 @@ class AttentionRun {
   }
 
   void Scores(const TilePointers& keys, int64_t rows, const Workspace& w) const {
-    if (shape_.key_codec == DType::kBF16) {
-      return Bf16TileScores(keys, w.pairs, rows, shape_.key_width, w.scores);
+    const int64_t width = shape_.key_width;
+    switch (key_form_) {
+      case Form::kFloat:
+        return TileScores(shape_.key_codec, keys, w.queries, rows, width, w.scores);
+      case Form::kInteger:
+        return QuantizedTileScores(shape_.key_codec, keys, w.integers, rows, width, w.scores);
+      case Form::kBf16:
+        return Bf16TileScores(decoded_keys_ ? DecodeKeys(keys, width, w.keys) : keys, w.pairs, rows,
+                              width, w.scores);
     }
-    TileScores(shape_.key_codec, keys, w.queries, rows, shape_.key_width, w.scores);
   }
 
   // Of rows [r, r + rows) over the keys [first, end) of a tile.
@@ -190,7 +239,7 @@ class AttentionRun {
               const Workspace& w) const {
     const float* weights = w.scores + r * kTileKeys;
     float* out = w.segment_out + r * out_width_;
-    if (shape_.value_codec == DType::kBF16) {
+    if (value_form_ == Form::kBf16) {
       return Bf16TileValues(values, weights, first, end, rows, shape_.value_width, w.segment + r,
                             out, out_width_);
     }
@@ -208,7 +257,7 @@ class AttentionRun {
     const AttentionSpan& span = spans_[static_cast<size_t>(item.span)];
     const Workspace w = WorkspaceOf(thread);
     CopyQueries(span, item, w.queries);
-    if (shape_.key_codec == DType::kBF16) PackQueries(item.tokens * group_, w);
+    PackQueries(item.tokens * group_, w);
     const int64_t rows = item.tokens * group_;
     if (item.segment >= 0) {
       Clear(w.segment, w.segment_out, rows);
@@ -266,7 +315,7 @@ class AttentionRun {
     const int64_t value_tile = StateTileBytes(shape_.value_codec, shape_.value_width);
     const TilePointers keys =
         PointersOf(span, base, first_key, end_key, span.key_offset + item.kv_head * key_tile);
-    const TilePointers values =
+    TilePointers values =
         PointersOf(span, base, first_key, end_key, span.value_offset + item.kv_head * value_tile);
     Scores(keys, item.tokens * group_, w);
 
@@ -276,8 +325,12 @@ class AttentionRun {
       all_equal = all_equal && visible.first == first_key - base && visible.end == end_key - base;
       for (int64_t r = t * group_; r < (t + 1) * group_; ++r) {
         TileSoftmax(w.scores + r * kTileKeys, visible.first, visible.end, shape_.score_cap,
-                    shape_.value_codec == DType::kBF16, w.segment[r]);
+                    value_form_ == Form::kBf16, w.segment[r]);
       }
+    }
+    if (decoded_values_) {
+      values = DecodeValues(shape_.value_codec, values, static_cast<int>(first_key - base),
+                            static_cast<int>(end_key - base), shape_.value_width, w.values);
     }
     if (all_equal) {
       Values(values, static_cast<int>(first_key - base), static_cast<int>(end_key - base), 0,
@@ -360,6 +413,10 @@ class AttentionRun {
   const int64_t group_;  // query heads to a KV head
   const int64_t out_width_;
   const int64_t partial_floats_;
+  const Form key_form_;
+  const Form value_form_;
+  const bool decoded_keys_;  // into bf16, tile by tile
+  const bool decoded_values_;
   int64_t tokens_per_item_ = 1;
   int64_t rows_max_ = 1;
 };

@@ -1,5 +1,8 @@
 #include "cairn/kernels/attention_quantized.h"
 
+#include <array>
+#include <limits>
+
 #include "cairn/base/check.h"
 #include "cairn/kernels/targets.h"
 
@@ -15,192 +18,290 @@ namespace cairn::HWY_NAMESPACE {
 namespace {
 
 constexpr FloatTag d;
-using ByteTag = hn::Rebind<uint8_t, FloatTag>;
-using IntTag = hn::Rebind<int32_t, FloatTag>;
+using IntTag = hn::RebindToSigned<FloatTag>;
+constexpr IntTag di;
+using IntVector = hn::Vec<IntTag>;
+// Four neighbouring channels of kWidth keys.
+using ByteTag = hn::Repartition<uint8_t, FloatTag>;
+constexpr ByteTag d8;
+using ByteVector = hn::Vec<ByteTag>;
 
-constexpr int kBlock = 32;  // channels to a scale
 constexpr int kRowsAtOnce = 4;
 constexpr int kGroupsAtOnce = kParts == 1 ? 2 : 1;
+constexpr int kQuads = kStateBlock / 4;
+constexpr int kQuadBytes = kTileRows * 4;
+constexpr int kLineBytes = 64;
 
-// Codes of kWidth neighbours (positions of a key tile, channels of a value row) as floats.
-// `channel` counts inside the block; `codes` is where the block's codes start, `lanes` neighbours
-// lie in a row of them.
-struct Q8 {
-  static constexpr int kBlockBytes = 34;
-  static HWY_INLINE FloatVector Load(const std::byte* codes, int channel, int lanes, int lane) {
-    const auto* from = reinterpret_cast<const int8_t*>(codes) + channel * lanes + lane;
-    const auto bytes = hn::LoadU(hn::Rebind<int8_t, FloatTag>(), from);
-    return hn::ConvertTo(d, hn::PromoteTo(IntTag(), bytes));
-  }
-  // Channels [channel, channel + kWidth) of one value row.
-  static HWY_INLINE FloatVector LoadRow(const std::byte* codes, int channel) {
-    return Load(codes, 0, kBlock, channel);
+HWY_INLINE ByteVector LoadBytes(const std::byte* from) {
+  return hn::LoadU(d8, reinterpret_cast<const uint8_t*>(from));
+}
+
+// ---- Codes of a quad of channels, as unsigned bytes: all that a codec must tell ----
+
+struct Q8_0 {
+  static constexpr DType kDType = DType::kQ8_0;
+  static HWY_INLINE ByteVector Finish(ByteVector codes) { return codes; }
+};
+struct Plain4 {
+  static HWY_INLINE ByteVector Finish(ByteVector nibbles) { return nibbles; }
+};
+struct Q4_0 : Plain4 {
+  static constexpr DType kDType = DType::kQ4_0;
+};
+struct Q4_1 : Plain4 {
+  static constexpr DType kDType = DType::kQ4_1;
+};
+struct Q5_0 : Plain4 {
+  static constexpr DType kDType = DType::kQ5_0;
+};
+struct Q5_1 : Plain4 {
+  static constexpr DType kDType = DType::kQ5_1;
+};
+struct IQ4_NL {
+  static constexpr DType kDType = DType::kIQ4_NL;
+  static HWY_INLINE ByteVector Finish(ByteVector nibbles) {
+    alignas(16) static constexpr auto kShifted = [] {
+      std::array<uint8_t, 16> values = {};
+      for (size_t i = 0; i < 16; ++i) values[i] = static_cast<uint8_t>(kNonlinearValues[i] + 128);
+      return values;
+    }();
+    return hn::TableLookupBytes(hn::LoadDup128(d8, kShifted.data()), nibbles);
   }
 };
 
-struct Q4 {
-  static constexpr int kBlockBytes = 18;
-  static HWY_INLINE FloatVector FromNibbles(const uint8_t* from, bool high) {
-    const auto bytes = hn::PromoteTo(IntTag(), hn::LoadU(ByteTag(), from));
-    const auto nibbles = high ? hn::ShiftRight<4>(bytes) : hn::And(bytes, hn::Set(IntTag(), 15));
-    return hn::ConvertTo(d, hn::Sub(nibbles, hn::Set(IntTag(), 8)));
+// Where the parts of a block's run in a key tile start, and how its codes are read.
+template <class Codec>
+struct KeyBlock {
+  static constexpr SmallBlockLayout kLayout = *SmallBlockLayoutOf(Codec::kDType);
+  static constexpr BlockScheme kScheme = *BlockSchemeOf(Codec::kDType);
+  static constexpr bool kHasMinimum = kScheme.has_minimum;
+  static constexpr bool kHasFifth = kScheme.code_bits == 5;
+  static constexpr bool kBytes = kScheme.code_bits == 8;
+  // Codes may exceed 127: products of pairs don't fit 16 bits.
+  static constexpr bool kWide = kBytes || kScheme.has_table;
+  static constexpr int kZero = kScheme.has_table ? 128 : kScheme.zero;
+  static constexpr int kRunBytes = kTileRows * (kLayout.codes + (kBytes ? 32 : 16));
+
+  // Fifth bits of the keys of part p.
+  static HWY_INLINE ByteVector Fifth(const std::byte* run, int part) {
+    if constexpr (!kHasFifth) return hn::Zero(d8);
+    return LoadBytes(run + kLayout.fifth_bits * kTileRows + part * kWidth * 4);
   }
-  static HWY_INLINE FloatVector Load(const std::byte* codes, int channel, int lanes, int lane) {
-    const auto* from = reinterpret_cast<const uint8_t*>(codes);
-    return FromNibbles(from + (channel % 16) * lanes + lane, channel >= 16);
+
+  static HWY_INLINE ByteVector Quad(const std::byte* run, int quad, int part, ByteVector fifth) {
+    const std::byte* codes = run + kLayout.codes * kTileRows + part * kWidth * 4;
+    if constexpr (kBytes) return Codec::Finish(LoadBytes(codes + quad * kQuadBytes));
+    const ByteVector bytes = LoadBytes(codes + quad % 4 * kQuadBytes);
+    const hn::Repartition<uint16_t, ByteTag> d16;
+    const ByteVector from =
+        quad < 4 ? bytes : hn::BitCast(d8, hn::ShiftRight<4>(hn::BitCast(d16, bytes)));
+    ByteVector nibbles = hn::And(from, hn::Set(d8, 15));
+    if constexpr (kHasFifth) {
+      // Bit `quad` of each byte becomes its bit 4.
+      const auto words = hn::BitCast(d16, fifth);
+      const auto moved =
+          quad < 4 ? hn::ShiftLeftSame(words, 4 - quad) : hn::ShiftRightSame(words, quad - 4);
+      nibbles = hn::OrAnd(nibbles, hn::BitCast(d8, moved), hn::Set(d8, 16));
+    }
+    return Codec::Finish(nibbles);
   }
-  static HWY_INLINE FloatVector LoadRow(const std::byte* codes, int channel) {
-    const auto* from = reinterpret_cast<const uint8_t*>(codes);
-    return FromNibbles(from + channel % 16, channel >= 16);
+};
+
+// sum + codes . x, in each lane over four channels; exact.
+template <bool kWide>
+HWY_INLINE IntVector AddQuad(IntVector sum, ByteVector codes, const int8_t* x) {
+  int32_t quad;
+  hwy::CopyBytes<4>(x, &quad);
+  const auto values = hn::BitCast(hn::RebindToSigned<ByteTag>(), hn::Set(di, quad));
+#if HWY_TARGET == HWY_AVX2
+  // Sums of two products fit 16 bits if codes stay below 128, and for the code 128 alone, too.
+  const hn::Repartition<int16_t, FloatTag> d16;
+  const auto ones = hn::Set(d16, int16_t{1});
+  if constexpr (kWide) {
+    const auto low = hn::SatWidenMulPairwiseAdd(d16, hn::And(codes, hn::Set(d8, 127)), values);
+    const auto high = hn::SatWidenMulPairwiseAdd(d16, hn::And(codes, hn::Set(d8, 128)), values);
+    const auto sums = hn::WidenMulPairwiseAdd(di, high, ones);
+    return hn::Add(sum, hn::Add(sums, hn::WidenMulPairwiseAdd(di, low, ones)));
+  }
+  const auto pairs = hn::SatWidenMulPairwiseAdd(d16, codes, values);
+  return hn::Add(sum, hn::WidenMulPairwiseAdd(di, pairs, ones));
+#else
+  return hn::SumOfMulQuadAccumulate(di, codes, values, sum);
+#endif
+}
+
+template <class Codec, int kRows, int kGroups>
+struct ScoresOf {
+  using Block = KeyBlock<Codec>;
+  static constexpr int64_t kRun = Block::kRunBytes;
+
+  const std::byte* const* groups;
+  const std::byte* const* next;
+  const int8_t* codes;
+  const QueryBlock* blocks;
+  int64_t width;
+  FloatVector sums[kRows][kGroups][kParts];
+
+  // The integer sums of one block, then what they are worth.
+  HWY_INLINE void Add(int64_t block) {
+    IntVector exact[kRows][kGroups][kParts];
+    ByteVector fifth[kGroups][kParts];
+    const int64_t offset = block * kRun;
+    for (int g = 0; g < kGroups; ++g) {
+      for (int64_t line = 0; line < kRun; line += kLineBytes) FetchLine(next[g], offset + line);
+      for (int p = 0; p < kParts; ++p) {
+        fifth[g][p] = Block::Fifth(groups[g] + offset, p);
+        for (int r = 0; r < kRows; ++r) exact[r][g][p] = hn::Set(di, Of(r, block).start);
+      }
+    }
+    HWY_UNROLL(8)
+    for (int quad = 0; quad < kQuads; ++quad) {
+      for (int g = 0; g < kGroups; ++g) {
+        for (int p = 0; p < kParts; ++p) {
+          const ByteVector key = Block::Quad(groups[g] + offset, quad, p, fifth[g][p]);
+          for (int r = 0; r < kRows; ++r) {
+            exact[r][g][p] = AddQuad<Block::kWide>(
+                exact[r][g][p], key, codes + r * width + block * kStateBlock + quad * 4);
+          }
+        }
+      }
+    }
+    for (int g = 0; g < kGroups; ++g) {
+      for (int p = 0; p < kParts; ++p) AddScaled(groups[g] + offset, block, g, p, exact);
+    }
+  }
+
+  HWY_INLINE void AddScaled(const std::byte* run, int64_t block, int g, int p,
+                            const IntVector (&exact)[kRows][kGroups][kParts]) {
+    const auto* halves = reinterpret_cast<const hwy::float16_t*>(run) + p * kWidth;
+    const FloatVector scale = LoadAsFloat(d, halves);
+    for (int r = 0; r < kRows; ++r) {
+      const FloatVector product =
+          hn::Mul(hn::ConvertTo(d, exact[r][g][p]), hn::Set(d, Of(r, block).scale));
+      sums[r][g][p] = hn::MulAdd(product, scale, sums[r][g][p]);
+    }
+    if constexpr (Block::kHasMinimum) {
+      const FloatVector minimum = LoadAsFloat(d, halves + Block::kLayout.minimum / 2 * kTileRows);
+      for (int r = 0; r < kRows; ++r) {
+        sums[r][g][p] = hn::MulAdd(hn::Set(d, Of(r, block).sum), minimum, sums[r][g][p]);
+      }
+    }
+  }
+
+  const QueryBlock& Of(int r, int64_t block) const {
+    return blocks[r * (width / kStateBlock) + block];
   }
 };
 
 template <class Codec, int kRows, int kGroups>
-HWY_INLINE void ScoresBlock(const std::byte* const* groups, const std::byte* const* next,
-                            const float* HWY_RESTRICT queries, int64_t width,
-                            float* HWY_RESTRICT scores) {
-  FloatVector sums[kRows][kGroups][kParts];
+HWY_INLINE void ScoresBlock(const TilePointers& keys, int group, const QuantizedQueries& queries,
+                            int64_t width, float* HWY_RESTRICT scores) {
+  const auto g0 = static_cast<size_t>(group);
+  ScoresOf<Codec, kRows, kGroups> of;
+  of.groups = &keys.groups[g0];
+  of.next = &keys.next[g0];
+  of.codes = queries.codes;
+  of.blocks = queries.blocks;
+  of.width = width;
   for (int r = 0; r < kRows; ++r)
     for (int g = 0; g < kGroups; ++g)
-      for (int p = 0; p < kParts; ++p) sums[r][g][p] = hn::Zero(d);
-  for (int64_t block = 0; block < width / kBlock; ++block) {
-    const int64_t offset = block * kTileRows * Codec::kBlockBytes;
-    FloatVector inner[kRows][kGroups][kParts];
-    for (int r = 0; r < kRows; ++r)
-      for (int g = 0; g < kGroups; ++g)
-        for (int p = 0; p < kParts; ++p) inner[r][g][p] = hn::Zero(d);
-    for (int c = 0; c < kBlock; ++c) {
-      // A line holds the codes of four channels.
-      if (c % 4 == 0 && c * kTileRows < kTileRows * Codec::kBlockBytes) {
-        for (int g = 0; g < kGroups; ++g) FetchLine(next[g], offset + c * kTileRows);
-      }
-      FloatVector key[kGroups][kParts];
-      for (int g = 0; g < kGroups; ++g)
-        for (int p = 0; p < kParts; ++p)
-          key[g][p] = Codec::Load(groups[g] + offset + kTileRows * 2, c, kTileRows, p * kWidth);
-      for (int r = 0; r < kRows; ++r) {
-        const FloatVector q = hn::Set(d, queries[r * width + block * kBlock + c]);
-        for (int g = 0; g < kGroups; ++g)
-          for (int p = 0; p < kParts; ++p)
-            inner[r][g][p] = hn::MulAdd(q, key[g][p], inner[r][g][p]);
-      }
-    }
-    for (int g = 0; g < kGroups; ++g) {
-      const auto* scales = reinterpret_cast<const hwy::float16_t*>(groups[g] + offset);
-      for (int p = 0; p < kParts; ++p) {
-        const FloatVector scale = LoadAsFloat(d, scales + p * kWidth);
-        for (int r = 0; r < kRows; ++r)
-          sums[r][g][p] = hn::MulAdd(inner[r][g][p], scale, sums[r][g][p]);
-      }
-    }
-  }
+      for (int p = 0; p < kParts; ++p) of.sums[r][g][p] = hn::Zero(d);
+  for (int64_t block = 0; block < width / kStateBlock; ++block) of.Add(block);
   for (int r = 0; r < kRows; ++r)
     for (int g = 0; g < kGroups; ++g)
       for (int p = 0; p < kParts; ++p)
-        hn::StoreU(sums[r][g][p], d, scores + r * kTileKeys + g * kTileRows + p * kWidth);
+        hn::StoreU(of.sums[r][g][p], d,
+                   scores + r * kTileKeys + (group + g) * kTileRows + p * kWidth);
 }
 
 template <class Codec, int kRows>
-HWY_INLINE void ScoresRows(const TilePointers& keys, const float* queries, int64_t width,
+HWY_INLINE void ScoresRows(const TilePointers& keys, const QuantizedQueries& queries, int64_t width,
                            float* scores) {
   int g = keys.first;
   for (; g + kGroupsAtOnce <= keys.end; g += kGroupsAtOnce) {
-    ScoresBlock<Codec, kRows, kGroupsAtOnce>(&keys.groups[static_cast<size_t>(g)],
-                                             &keys.next[static_cast<size_t>(g)], queries, width,
-                                             scores + g * kTileRows);
+    ScoresBlock<Codec, kRows, kGroupsAtOnce>(keys, g, queries, width, scores);
   }
-  for (; g < keys.end; ++g) {
-    ScoresBlock<Codec, kRows, 1>(&keys.groups[static_cast<size_t>(g)],
-                                 &keys.next[static_cast<size_t>(g)], queries, width,
-                                 scores + g * kTileRows);
-  }
+  for (; g < keys.end; ++g) ScoresBlock<Codec, kRows, 1>(keys, g, queries, width, scores);
 }
 
-// Calls body.template operator()<rows>(first row) for blocks of up to kRowsAtOnce rows.
-template <class Body>
-HWY_INLINE void ForRowBlocks(int64_t rows, const Body& body) {
+template <class Codec>
+void ScoresT(TilePointers keys, const QuantizedQueries& queries, int64_t rows, int64_t width,
+             float* scores) {
   int64_t r = 0;
-  for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce) body.template operator()<kRowsAtOnce>(r);
+  for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce) {
+    ScoresRows<Codec, kRowsAtOnce>(keys, queries.From(r, width), width, scores + r * kTileKeys);
+    keys.next = {};  // once is enough
+  }
+  const QuantizedQueries q = queries.From(r, width);
+  float* s = scores + r * kTileKeys;
   switch (rows - r) {
     case 3:
-      return body.template operator()<3>(r);
+      return ScoresRows<Codec, 3>(keys, q, width, s);
     case 2:
-      return body.template operator()<2>(r);
+      return ScoresRows<Codec, 2>(keys, q, width, s);
     case 1:
-      return body.template operator()<1>(r);
+      return ScoresRows<Codec, 1>(keys, q, width, s);
     default:
       return;
   }
 }
 
-template <class Codec>
-void ScoresT(TilePointers keys, const float* queries, int64_t rows, int64_t width, float* scores) {
-  ForRowBlocks(rows, [&]<int kRows>(int64_t r) HWY_ATTR {
-    ScoresRows<Codec, kRows>(keys, queries + r * width, width, scores + r * kTileKeys);
-    keys.next = {};  // once is enough
-  });
-}
-
-// The 32 channels of one block for all keys.
-template <class Codec, int kRows>
-HWY_INLINE void ValuesBlock(const TilePointers& values, const float* HWY_RESTRICT weights,
-                            int first, int end, int64_t width, int64_t block,
-                            const RowSoftmax* softmax, float* HWY_RESTRICT out, int64_t stride) {
-  constexpr int kVectors = kBlock / kWidth;
-  const int64_t row_bytes = width / kBlock * Codec::kBlockBytes;
-  float* to = out + block * kBlock;
-  FloatVector sums[kRows][kVectors];
-  for (int r = 0; r < kRows; ++r) {
-    const FloatVector correction = hn::Set(d, softmax[r].correction);
-    for (int v = 0; v < kVectors; ++v)
-      sums[r][v] = hn::Mul(hn::LoadU(d, to + r * stride + v * kWidth), correction);
+void ScoresAny(DType codec, const TilePointers& keys, const QuantizedQueries& queries, int64_t rows,
+               int64_t width, float* scores) {
+  switch (codec) {
+    case DType::kQ8_0:
+      return ScoresT<Q8_0>(keys, queries, rows, width, scores);
+    case DType::kQ4_0:
+      return ScoresT<Q4_0>(keys, queries, rows, width, scores);
+    case DType::kQ4_1:
+      return ScoresT<Q4_1>(keys, queries, rows, width, scores);
+    case DType::kQ5_0:
+      return ScoresT<Q5_0>(keys, queries, rows, width, scores);
+    case DType::kQ5_1:
+      return ScoresT<Q5_1>(keys, queries, rows, width, scores);
+    case DType::kIQ4_NL:
+      return ScoresT<IQ4_NL>(keys, queries, rows, width, scores);
+    default:
+      CAIRN_CHECK(false && "rows of this codec are read elsewhere");
   }
-  for (int key = first; key < end; ++key) {
-    const auto group = static_cast<size_t>(key / kTileRows);
-    const int64_t offset = (key % kTileRows) * row_bytes + block * Codec::kBlockBytes;
-    FetchLine(values.next[group], offset);
-    const std::byte* from = values.groups[group] + offset;
-    hwy::float16_t scale16;
-    hwy::CopyBytes<2>(from, &scale16);
-    const float scale = hwy::F32FromF16(scale16);
-    FloatVector value[kVectors];
-    for (int v = 0; v < kVectors; ++v) value[v] = Codec::LoadRow(from + 2, v * kWidth);
-    for (int r = 0; r < kRows; ++r) {
-      const FloatVector weight = hn::Set(d, weights[r * kTileKeys + key] * scale);
-      for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(weight, value[v], sums[r][v]);
-    }
+}
+
+// ---- Queries ----
+
+// The codes' sum.
+HWY_INLINE int32_t QuantizeOne(const float* x, float inverse, int8_t* codes) {
+  const hn::Rebind<int8_t, FloatTag> to;
+  IntVector sum = hn::Zero(di);
+  for (int i = 0; i < kStateBlock; i += kWidth) {
+    const IntVector code = hn::NearestInt(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, inverse)));
+    hn::StoreU(hn::DemoteTo(to, code), to, codes + i);
+    sum = hn::Add(sum, code);
   }
-  for (int r = 0; r < kRows; ++r)
-    for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[r][v], d, to + r * stride + v * kWidth);
+  return hn::ReduceSum(di, sum);
 }
 
-template <class Codec>
-void ValuesT(TilePointers values, const float* weights, int first, int end, int64_t rows,
-             int64_t width, const RowSoftmax* softmax, float* out, int64_t stride) {
-  ForRowBlocks(rows, [&]<int kRows>(int64_t r) HWY_ATTR {
-    for (int64_t block = 0; block < width / kBlock; ++block) {
-      ValuesBlock<Codec, kRows>(values, weights + r * kTileKeys, first, end, width, block,
-                                softmax + r, out + r * stride, stride);
-    }
-    values.next = {};  // once is enough
-  });
-}
-
-void QuantizedScoresAny(DType codec, const TilePointers& keys, const float* queries, int64_t rows,
-                        int64_t width, float* scores) {
-  if (codec == DType::kQ8_0) return ScoresT<Q8>(keys, queries, rows, width, scores);
-  CAIRN_CHECK(codec == DType::kQ4_0);
-  ScoresT<Q4>(keys, queries, rows, width, scores);
-}
-
-void QuantizedValuesAny(DType codec, const TilePointers& values, const float* weights, int first,
-                        int end, int64_t rows, int64_t width, const RowSoftmax* softmax, float* out,
-                        int64_t stride) {
-  if (codec == DType::kQ8_0) {
-    return ValuesT<Q8>(values, weights, first, end, rows, width, softmax, out, stride);
+// The bits of max|x|: as integers, magnitudes order like floats, and NaNs come last.
+HWY_INLINE int32_t LargestBits(const float* x) {
+  IntVector largest = hn::Zero(di);
+  for (int i = 0; i < kStateBlock; i += kWidth) {
+    largest = hn::Max(largest, hn::BitCast(di, hn::Abs(hn::LoadU(d, x + i))));
   }
-  CAIRN_CHECK(codec == DType::kQ4_0);
-  ValuesT<Q4>(values, weights, first, end, rows, width, softmax, out, stride);
+  return hn::ReduceMax(di, largest);
+}
+
+void Queries(int32_t zero, const float* queries, int64_t count, const QuantizedQueries& to) {
+  for (int64_t b = 0; b < count; ++b) {
+    const float* x = queries + b * kStateBlock;
+    const auto largest = hwy::BitCastScalar<float>(LargestBits(x));
+    const bool finite = largest <= std::numeric_limits<float>::max();
+    const float scale = !finite                    ? std::numeric_limits<float>::quiet_NaN()
+                        : largest < kSmallestQuery ? 0.0f
+                                                   : largest / 127.0f;
+    const bool scaled = finite && largest >= kSmallestQuery;
+    const int32_t sum =
+        QuantizeOne(x, scaled ? 127.0f / largest : 0.0f, to.codes + b * kStateBlock);
+    to.blocks[b] = {scale, scale * static_cast<float>(sum), -zero * sum};
+  }
 }
 
 }  // namespace
@@ -211,21 +312,19 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace cairn {
 
-HWY_EXPORT(QuantizedScoresAny);
-HWY_EXPORT(QuantizedValuesAny);
+HWY_EXPORT(ScoresAny);
+HWY_EXPORT(Queries);
 
-bool IsQuantizedStateCodec(DType codec) { return codec == DType::kQ8_0 || codec == DType::kQ4_0; }
-
-void QuantizedTileScores(DType codec, const TilePointers& keys, const float* queries, int64_t rows,
-                         int64_t width, float* scores) {
-  HWY_DYNAMIC_DISPATCH(QuantizedScoresAny)(codec, keys, queries, rows, width, scores);
+void QuantizeQueries(DType codec, const float* queries, int64_t rows, int64_t width,
+                     const QuantizedQueries& to) {
+  const BlockScheme scheme = *BlockSchemeOf(codec);
+  const int32_t zero = scheme.has_table ? 128 : scheme.zero;
+  HWY_DYNAMIC_DISPATCH(Queries)(zero, queries, rows * (width / kStateBlock), to);
 }
 
-void QuantizedTileValues(DType codec, const TilePointers& values, const float* weights, int first,
-                         int end, int64_t rows, int64_t width, const RowSoftmax* softmax,
-                         float* out, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(QuantizedValuesAny)
-  (codec, values, weights, first, end, rows, width, softmax, out, stride);
+void QuantizedTileScores(DType codec, const TilePointers& keys, const QuantizedQueries& queries,
+                         int64_t rows, int64_t width, float* scores) {
+  HWY_DYNAMIC_DISPATCH(ScoresAny)(codec, keys, queries, rows, width, scores);
 }
 
 }  // namespace cairn

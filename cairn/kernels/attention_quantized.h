@@ -1,25 +1,48 @@
-// TileScores and TileValues (attention_tile.h) over block-quantized rows: q8_0 and q4_0.
+// Scores over keys in the block codecs (state_block.h): exact products of small integers.
 //
-// A key tile is, for each block of 32 channels, 16 scales (one a position, f16) and then the codes:
-// q8_0 [channel][position] bytes; q4_0 bytes whose low nibble is channel c and high nibble channel
-// c + 16, [c < 16][position]. A value tile is 16 rows of GGUF blocks. Codes are read as they are; a
-// score is, block by block, the chain over its channels times the position's scale, added in order.
-// Thread-safe.
+// A query row is quantized once, in blocks of 32 channels, to 8-bit integers: scale max|q| / 127,
+// codes to the nearest, ties to even; a block with a NaN or infinity gets the scale NaN, one below
+// kSmallestQuery zeros. A score is, block by block and in order: the integer sum of code x code, as
+// float, times the query's scale, times the key's scale, added with one rounding; in codecs with
+// minimums then the key's minimum times the query block's sum, added with one rounding. A row's
+// scores depend on no other row. Thread-safe.
 #ifndef CAIRN_KERNELS_ATTENTION_QUANTIZED_H_
 #define CAIRN_KERNELS_ATTENTION_QUANTIZED_H_
 
+#include <cstddef>
+#include <cstdint>
+
 #include "cairn/kernels/attention_tile.h"
+#include "cairn/kernels/state_block.h"
 
 namespace cairn {
 
-bool IsQuantizedStateCodec(DType codec);
+inline constexpr float kSmallestQuery = 0x1p-100f;
 
-// REQUIRES: IsQuantizedStateCodec(codec), width a multiple of 32.
-void QuantizedTileScores(DType codec, const TilePointers& keys, const float* queries, int64_t rows,
-                         int64_t width, float* scores);
-void QuantizedTileValues(DType codec, const TilePointers& values, const float* weights, int first,
-                         int end, int64_t rows, int64_t width, const RowSoftmax* softmax,
-                         float* out, int64_t stride);
+// What a score must know of a query's block besides its codes.
+struct QueryBlock {
+  float scale;
+  float sum;      // scale x the sum of the codes
+  int32_t start;  // -the sum of the codes x the key code that means 0
+};
+
+// Query rows of `width` channels: [row][width] codes, [row][width / 32] blocks.
+struct QuantizedQueries {
+  int8_t* codes;
+  QueryBlock* blocks;
+
+  QuantizedQueries From(int64_t row, int64_t width) const {
+    return {codes + row * width, blocks + row * (width / kStateBlock)};
+  }
+};
+
+// For keys in `codec`. REQUIRES here and below: IsBlockCodec(codec), width a multiple of 32.
+void QuantizeQueries(DType codec, const float* queries, int64_t rows, int64_t width,
+                     const QuantizedQueries& to);
+
+// As TileScores (attention_tile.h).
+void QuantizedTileScores(DType codec, const TilePointers& keys, const QuantizedQueries& queries,
+                         int64_t rows, int64_t width, float* scores);
 
 }  // namespace cairn
 

@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "cairn/kernels/state_block.h"
 #include "cairn/kernels/state_rows.h"
 #include "hwy/base.h"
 #include "hwy/targets.h"
@@ -121,20 +122,28 @@ class Case {
   }
 
   // What rounding may change: float sums; weights of bf16 values are within 2^-9 of themselves,
-  // which moves a mean by at most twice that share of the largest value.
+  // which moves a mean by at most twice that share of the largest value; values that are decoded to
+  // bf16 are within 2^-8 of themselves.
   double Allowed() const {
-    return shape_.value_codec == DType::kBF16 ? largest_value_ * 0x1p-8 : 2e-6;
+    const DType codec = shape_.value_codec;
+    if (codec == DType::kF32 || codec == DType::kF16) return 2e-6;
+    return largest_value_ * (IsBlockCodec(codec) ? 0x1p-7 : 0x1p-8);
   }
 
   std::vector<std::byte*>& blocks() { return blocks_; }
   int64_t key_bytes() const { return key_bytes_; }
 
  private:
-  // Scaled; rounded where keys are bf16.
+  // Scaled, and as the kernel for this form of keys takes it.
   double Query(int64_t index) const {
     const float scaled = queries_[static_cast<size_t>(index)] * shape_.scale;
-    if (shape_.key_codec != DType::kBF16) return scaled;
-    return hwy::F32FromBF16(hwy::BF16FromF32(scaled));
+    if (shape_.key_codec == DType::kF32 || shape_.key_codec == DType::kF16) return scaled;
+    if (!IsBlockCodec(shape_.key_codec)) return hwy::F32FromBF16(hwy::BF16FromF32(scaled));
+    float largest = 0;
+    for (int64_t i = index / kStateBlock * kStateBlock, n = i + kStateBlock; i < n; ++i) {
+      largest = std::max(largest, std::abs(queries_[static_cast<size_t>(i)] * shape_.scale));
+    }
+    return std::nearbyint(scaled * (127.0f / largest)) * static_cast<double>(largest) / 127;
   }
 
   AttentionShape shape_;
@@ -180,7 +189,7 @@ std::vector<AttentionShape> Shapes() {
 
 TEST_CASE("attention equals its definition for every codec, window and odd width") {
   for (AttentionShape shape : Shapes()) {
-    for (const DType codec : {DType::kF32, DType::kF16, DType::kBF16}) {
+    for (const DType codec : {DType::kF32, DType::kF16, DType::kBF16, DType::kF8E4M3}) {
       shape.key_codec = codec;
       shape.value_codec = codec;
       const Case c(shape, 150, 11);
@@ -189,12 +198,13 @@ TEST_CASE("attention equals its definition for every codec, window and odd width
   }
 }
 
-TEST_CASE("attention over quantized rows equals its definition and depends on no split") {
-  for (const DType keys : {DType::kQ8_0, DType::kQ4_0, DType::kF16}) {
-    for (const DType values : {DType::kQ8_0, DType::kQ4_0, DType::kBF16}) {
+TEST_CASE("attention over rows in any codec equals its definition and depends on no split") {
+  for (const DType codec : AllStateCodecs()) {
+    for (const bool both : {true, false}) {
+      CAPTURE(InfoOf(codec).name);
       AttentionShape shape = Shape(6, 2, 64, 96);
-      shape.key_codec = keys;
-      shape.value_codec = values;
+      shape.key_codec = codec;
+      shape.value_codec = both ? codec : DType::kF16;
       shape.window = 70;
       const Case c(shape, 150, 15);
       const std::vector<float> expected = c.Run(150, 1);

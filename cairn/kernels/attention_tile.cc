@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "cairn/base/check.h"
-#include "cairn/kernels/attention_quantized.h"
 #include "cairn/kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -260,9 +259,6 @@ HWY_EXPORT(ExpOne);
 
 void TileScores(DType codec, const TilePointers& keys, const float* queries, int64_t rows,
                 int64_t width, float* scores) {
-  if (IsQuantizedStateCodec(codec)) {
-    return QuantizedTileScores(codec, keys, queries, rows, width, scores);
-  }
   HWY_DYNAMIC_DISPATCH(ScoresAny)(codec, keys, queries, rows, width, scores);
 }
 
@@ -274,10 +270,6 @@ void TileSoftmax(float* scores, int first, int end, float score_cap, bool round_
 void TileValues(DType codec, const TilePointers& values, const float* weights, int first, int end,
                 int64_t rows, int64_t width, const RowSoftmax* softmax, float* out,
                 int64_t stride) {
-  if (IsQuantizedStateCodec(codec)) {
-    return QuantizedTileValues(codec, values, weights, first, end, rows, width, softmax, out,
-                               stride);
-  }
   HWY_DYNAMIC_DISPATCH(ValuesAny)
   (codec, values, weights, first, end, rows, width, softmax, out, stride);
 }

@@ -1,5 +1,7 @@
 #include "cairn/kernels/quantized_block.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "cairn/base/check.h"
@@ -10,6 +12,7 @@ namespace cairn {
 namespace {
 
 constexpr uint16_t kHalfSign = 0x8000;
+constexpr float kLargestHalf = 65504.0f;
 
 uint16_t Load16(const uint8_t* from) {
   uint16_t value;
@@ -173,5 +176,10 @@ void UnpackBlock(DType dtype, const std::byte* source, QuantizedBlock& block) {
 }
 
 float HalfToFloat(uint16_t bits) { return hwy::F32FromF16(hwy::float16_t::FromBits(bits)); }
+
+uint16_t HalfFromFloat(float value) {
+  const float finite = std::isinf(value) ? value : std::clamp(value, -kLargestHalf, kLargestHalf);
+  return hwy::BitCastScalar<uint16_t>(hwy::F16FromF32(finite));
+}
 
 }  // namespace cairn

@@ -105,6 +105,9 @@ void UnpackBlock(DType dtype, const std::byte* source, QuantizedBlock& block);
 
 float HalfToFloat(uint16_t bits);
 
+// To the nearest half-precision number, ties to even; finite values stay finite.
+uint16_t HalfFromFloat(float value);
+
 }  // namespace cairn
 
 #endif  // CAIRN_KERNELS_QUANTIZED_BLOCK_H_

@@ -4,10 +4,11 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstring>
+#include <type_traits>
 
 #include "cairn/base/check.h"
-#include "hwy/base.h"
+#include "cairn/kernels/quantized_block.h"
+#include "cairn/kernels/state_block.h"
 
 namespace cairn {
 namespace {
@@ -20,14 +21,8 @@ struct F32 {
 
 struct F16 {
   using Stored = uint16_t;
-  static constexpr float kLargest = 65504.0f;
-  static Stored Encode(float value) {
-    const float finite = std::isinf(value) ? value : std::clamp(value, -kLargest, kLargest);
-    return hwy::BitCastScalar<uint16_t>(hwy::F16FromF32(finite));
-  }
-  static float Decode(Stored stored) {
-    return hwy::F32FromF16(hwy::BitCastScalar<hwy::float16_t>(stored));
-  }
+  static Stored Encode(float value) { return HalfFromFloat(value); }
+  static float Decode(Stored stored) { return HalfToFloat(stored); }
 };
 
 // Round to nearest even on the upper half; NaN stays NaN.
@@ -43,23 +38,53 @@ struct BF16 {
   }
 };
 
+// OCP's E4M3: largest 448, no infinity, 0x7F is NaN. To the nearest, ties to even; saturates.
+struct F8E4M3 {
+  using Stored = uint8_t;
+  static constexpr uint32_t kLargest = 0x7E;
+  static constexpr uint32_t kNan = 0x7F;
+  static constexpr uint32_t kBias = (127 - 7)
+                                    << 3;  // of the exponent, above three bits of fraction
+  static constexpr float kSmallestNormal = 0x1p-6f;
+  static constexpr float kSubnormalRounder = 0x1p14f;  // its last bit is worth 2^-9, as theirs
+
+  static Stored Encode(float value) {
+    const auto bits = std::bit_cast<uint32_t>(value);
+    const uint32_t sign = (bits >> 24) & 0x80u;
+    const uint32_t magnitude = bits & 0x7FFFFFFFu;
+    if (std::isnan(value)) return static_cast<Stored>(sign | kNan);
+    const float absolute = std::bit_cast<float>(magnitude);
+    if (absolute < kSmallestNormal) {
+      return static_cast<Stored>(sign | std::bit_cast<uint32_t>(absolute + kSubnormalRounder) % 16);
+    }
+    const uint32_t rounded = (magnitude + 0x7FFFFu + ((magnitude >> 20) & 1u)) >> 20;
+    return static_cast<Stored>(sign | std::min(rounded - kBias, kLargest));
+  }
+  static float Decode(Stored stored) {
+    const uint32_t sign = (stored & 0x80u) << 24;
+    const uint32_t code = stored & 0x7Fu;
+    if (code == kNan) return std::bit_cast<float>(sign | 0x7FC00000u);
+    if (code < 8)
+      return std::copysign(static_cast<float>(code) * 0x1p-9f, std::bit_cast<float>(sign));
+    return std::bit_cast<float>(sign | ((code + kBias) << 20));
+  }
+};
+
+// bf16 and fp8 tiles lie in pairs: two channels of a key, two rows of values side by side.
+template <class Codec>
+constexpr bool kInPairs = std::is_same_v<Codec, BF16> || std::is_same_v<Codec, F8E4M3>;
+
 // Element (head, row, channel) of row-major or transposed tiles.
 template <class Codec, bool kTransposed>
 int64_t IndexOf(int64_t head, int64_t row, int64_t channel, int64_t width) {
   const int64_t tile = head * width * kTileRows;
-  return kTransposed ? tile + channel * kTileRows + row : tile + row * width + channel;
-}
-
-// bf16 tiles lie in pairs: two channels of a key, two rows of values side by side.
-template <>
-int64_t IndexOf<BF16, true>(int64_t head, int64_t row, int64_t channel, int64_t width) {
-  const int64_t tile = head * width * kTileRows;
-  if (channel == width - 1 && width % 2 != 0) return tile + channel * kTileRows + row;
-  return tile + (channel / 2 * kTileRows + row) * 2 + channel % 2;
-}
-template <>
-int64_t IndexOf<BF16, false>(int64_t head, int64_t row, int64_t channel, int64_t width) {
-  return head * width * kTileRows + (row / 2 * width + channel) * 2 + row % 2;
+  if (kTransposed) {
+    const bool alone = channel == width - 1 && width % 2 != 0;
+    if (!kInPairs<Codec> || alone) return tile + channel * kTileRows + row;
+    return tile + (channel / 2 * kTileRows + row) * 2 + channel % 2;
+  }
+  return kInPairs<Codec> ? tile + (row / 2 * width + channel) * 2 + row % 2
+                         : tile + row * width + channel;
 }
 
 template <class Codec, bool kTransposed>
@@ -82,101 +107,23 @@ void Load(const std::byte* tiles, int64_t heads, int64_t width, int64_t row, flo
   }
 }
 
-// ---- q8_0 and q4_0: blocks of 32 channels with one f16 scale ----
-
-constexpr int64_t kBlock = 32;
-
-struct BlockCodes {
-  uint16_t scale = 0;                     // f16
-  std::array<int8_t, kBlock> codes = {};  // value = scale * code
-
-  float Scale() const { return F16::Decode(scale); }
-};
-
-// As GGUF's quantizers: q8_0 has scale max|x| / 127; q4_0 maps the value of largest magnitude to
-// -8.
-BlockCodes Quantize(DType codec, const float* x) {
-  // Not as a loop that keeps the value of largest magnitude: for AVX2, clang 19 -O3 gets that
-  // wrong.
-  float lowest = 0;
-  float highest = 0;
-  for (int64_t i = 0; i < kBlock; ++i) {
-    lowest = std::min(lowest, x[i]);
-    highest = std::max(highest, x[i]);
-  }
-  const float extreme = highest >= -lowest ? highest : lowest;
-  const bool eight = codec == DType::kQ8_0;
-  const float scale = eight ? std::abs(extreme) / 127.0f : extreme / -8.0f;
-  const float inverse = scale != 0 ? 1.0f / scale : 0.0f;
-  BlockCodes block;
-  block.scale = F16::Encode(scale);
-  for (size_t i = 0; i < kBlock; ++i) {
-    // A NaN or infinity among the values leaves codes of no meaning, but in range.
-    const float code = std::nearbyint(x[i] * inverse);
-    block.codes[i] = static_cast<int8_t>(
-        std::isfinite(code) ? std::clamp(code, eight ? -127.0f : -8.0f, eight ? 127.0f : 7.0f) : 0);
-  }
-  return block;
-}
-
-// Where a block's scale and codes lie: in a value tile one GGUF block after the other, in a key
-// tile 16 scales, then the codes of 16 rows side by side.
-struct BlockPlace {
-  std::byte* scale;
-  std::byte* codes;
-  int64_t step;  // bytes from one channel's code to the next's
-
-  BlockPlace(DType codec, bool transposed, int64_t width, int64_t block, int64_t row,
-             std::byte* tile) {
-    const int64_t block_bytes = InfoOf(codec).block_bytes;
-    step = transposed ? kTileRows : 1;
-    if (transposed) {
-      std::byte* start = tile + block * kTileRows * block_bytes;
-      scale = start + 2 * row;
-      codes = start + 2 * kTileRows + row;
-    } else {
-      scale = tile + (row * (width / kBlock) + block) * block_bytes;
-      codes = scale + 2;
-    }
-  }
-};
-
-void StoreBlock(DType codec, const BlockCodes& block, const BlockPlace& place) {
-  std::memcpy(place.scale, &block.scale, 2);
-  if (codec == DType::kQ8_0) {
-    for (int64_t i = 0; i < kBlock; ++i) {
-      place.codes[i * place.step] = static_cast<std::byte>(block.codes[static_cast<size_t>(i)]);
-    }
-    return;
-  }
-  for (int64_t i = 0; i < kBlock / 2; ++i) {
-    const int low = block.codes[static_cast<size_t>(i)] + 8;
-    const int high = block.codes[static_cast<size_t>(i + kBlock / 2)] + 8;
-    place.codes[i * place.step] = static_cast<std::byte>(low | (high << 4));
-  }
-}
-
-BlockCodes LoadBlock(DType codec, const BlockPlace& place) {
-  BlockCodes block;
-  std::memcpy(&block.scale, place.scale, 2);
-  for (int64_t i = 0; i < kBlock; ++i) {
-    const int64_t at = codec == DType::kQ8_0 ? i : i % (kBlock / 2);
-    const auto byte = std::to_integer<uint8_t>(place.codes[at * place.step]);
-    const int nibble = i < kBlock / 2 ? byte & 15 : byte >> 4;
-    block.codes[static_cast<size_t>(i)] =
-        codec == DType::kQ8_0 ? static_cast<int8_t>(byte) : static_cast<int8_t>(nibble - 8);
-  }
-  return block;
-}
+// ---- blocks of 32 channels ----
 
 template <bool kTransposed>
 void StoreBlocks(DType codec, const float* values, int64_t heads, int64_t width, int64_t row,
                  std::byte* tiles) {
-  const int64_t tile_bytes = StateTileBytes(codec, width);
+  const int64_t bytes = InfoOf(codec).block_bytes;
+  const int64_t blocks = width / kStateBlock;
+  QuantizedBlock block;
   for (int64_t h = 0; h < heads; ++h) {
-    for (int64_t b = 0; b < width / kBlock; ++b) {
-      StoreBlock(codec, Quantize(codec, values + h * width + b * kBlock),
-                 BlockPlace(codec, kTransposed, width, b, row, tiles + h * tile_bytes));
+    std::byte* tile = tiles + h * StateTileBytes(codec, width);
+    for (int64_t b = 0; b < blocks; ++b) {
+      QuantizeBlock(codec, values + h * width + b * kStateBlock, block);
+      if (kTransposed) {
+        StoreKeyBlock(codec, block, row, tile + b * kTileRows * bytes);
+      } else {
+        StoreValueBlock(codec, block, tile + (row * blocks + b) * bytes);
+      }
     }
   }
 }
@@ -184,17 +131,18 @@ void StoreBlocks(DType codec, const float* values, int64_t heads, int64_t width,
 template <bool kTransposed>
 void LoadBlocks(DType codec, const std::byte* tiles, int64_t heads, int64_t width, int64_t row,
                 float* values) {
-  const int64_t tile_bytes = StateTileBytes(codec, width);
+  const int64_t bytes = InfoOf(codec).block_bytes;
+  const int64_t blocks = width / kStateBlock;
+  QuantizedBlock block;
   for (int64_t h = 0; h < heads; ++h) {
-    for (int64_t b = 0; b < width / kBlock; ++b) {
-      // BlockPlace serves reading and writing; nothing is written here.
-      auto* tile = const_cast<std::byte*>(tiles + h * tile_bytes);
-      const BlockCodes block =
-          LoadBlock(codec, BlockPlace(codec, kTransposed, width, b, row, tile));
-      for (int64_t i = 0; i < kBlock; ++i) {
-        values[h * width + b * kBlock + i] =
-            block.Scale() * static_cast<float>(block.codes[static_cast<size_t>(i)]);
+    const std::byte* tile = tiles + h * StateTileBytes(codec, width);
+    for (int64_t b = 0; b < blocks; ++b) {
+      if (kTransposed) {
+        LoadKeyBlock(codec, tile + b * kTileRows * bytes, row, block);
+      } else {
+        UnpackBlock(codec, tile + (row * blocks + b) * bytes, block);
       }
+      DequantizeBlock(codec, block, values + h * width + b * kStateBlock);
     }
   }
 }
@@ -209,11 +157,11 @@ void StoreAny(DType codec, const float* values, int64_t heads, int64_t width, in
       return Store<F16, kTransposed>(values, heads, width, row, tiles);
     case DType::kBF16:
       return Store<BF16, kTransposed>(values, heads, width, row, tiles);
-    case DType::kQ8_0:
-    case DType::kQ4_0:
-      return StoreBlocks<kTransposed>(codec, values, heads, width, row, tiles);
+    case DType::kF8E4M3:
+      return Store<F8E4M3, kTransposed>(values, heads, width, row, tiles);
     default:
-      CAIRN_CHECK(IsStateCodec(codec));
+      CAIRN_CHECK(IsBlockCodec(codec));
+      StoreBlocks<kTransposed>(codec, values, heads, width, row, tiles);
   }
 }
 
@@ -227,11 +175,11 @@ void LoadAny(DType codec, const std::byte* tiles, int64_t heads, int64_t width, 
       return Load<F16, kTransposed>(tiles, heads, width, row, values);
     case DType::kBF16:
       return Load<BF16, kTransposed>(tiles, heads, width, row, values);
-    case DType::kQ8_0:
-    case DType::kQ4_0:
-      return LoadBlocks<kTransposed>(codec, tiles, heads, width, row, values);
+    case DType::kF8E4M3:
+      return Load<F8E4M3, kTransposed>(tiles, heads, width, row, values);
     default:
-      CAIRN_CHECK(IsStateCodec(codec));
+      CAIRN_CHECK(IsBlockCodec(codec));
+      LoadBlocks<kTransposed>(codec, tiles, heads, width, row, values);
   }
 }
 
@@ -246,9 +194,24 @@ void StorePlain(const float* values, int64_t count, std::byte* to) {
 
 }  // namespace
 
+std::span<const DType> AllStateCodecs() {
+  static constexpr std::array kCodecs = {DType::kF32,  DType::kF16,   DType::kBF16, DType::kF8E4M3,
+                                         DType::kQ8_0, DType::kQ5_1,  DType::kQ5_0, DType::kQ4_1,
+                                         DType::kQ4_0, DType::kIQ4_NL};
+  return kCodecs;
+}
+
 bool IsStateCodec(DType codec) {
-  return codec == DType::kF32 || codec == DType::kF16 || codec == DType::kBF16 ||
-         codec == DType::kQ8_0 || codec == DType::kQ4_0;
+  return std::ranges::find(AllStateCodecs(), codec) != AllStateCodecs().end();
+}
+
+std::string StateCodecNames() {
+  std::string names;
+  for (const DType codec : AllStateCodecs()) {
+    if (!names.empty()) names += codec == AllStateCodecs().back() ? " or " : ", ";
+    names += InfoOf(codec).name;
+  }
+  return names;
 }
 
 int64_t StateTileBytes(DType codec, int64_t width) {

@@ -1,16 +1,18 @@
 // Codecs of Rows components: from computed floats into a block's stored form, and back.
 //
 // Tiles are one head's rows of one block: kTileRows rows of `width` elements, row-major
-// [row][width] or transposed [width][row]; in bf16, neighbours that a dot product takes together
-// lie side by side (attention_bf16.h). f16 saturates at its largest finite value, so that a stored
-// number is finite whenever the computed one was. The block codecs q8_0 and q4_0 quantize 32
-// channels of a row together, as GGUF does; how their tiles lie is told in attention_quantized.h.
+// [row][width] or transposed [width][row]; in bf16 and fp8 (OCP's E4M3), neighbours that a dot
+// product takes together lie side by side (attention_bf16.h). f16 and fp8 saturate at their largest
+// finite value, so that a stored number is finite whenever the computed one was. The block codecs
+// quantize 32 channels of a row together, as ggml does; how they lie is told in state_block.h.
 // Thread-safe.
 #ifndef CAIRN_KERNELS_STATE_ROWS_H_
 #define CAIRN_KERNELS_STATE_ROWS_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 
 #include "cairn/base/dtype.h"
 
@@ -19,8 +21,12 @@ namespace cairn {
 // Rows of one tile; equals the state layout's rows per block.
 inline constexpr int kTileRows = 16;
 
-// True for the codecs that rows can be stored in and attention can read.
+// The codecs that rows can be stored in and attention can read; the widest first.
+std::span<const DType> AllStateCodecs();
 bool IsStateCodec(DType codec);
+
+// Their names in one line: "f32, f16, ... or iq4_nl".
+std::string StateCodecNames();
 
 // Bytes of one tile. REQUIRES: the codec's block divides width.
 int64_t StateTileBytes(DType codec, int64_t width);

@@ -5,15 +5,60 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <span>
 #include <vector>
+
+#include "cairn/kernels/state_block.h"
 
 namespace cairn {
 namespace {
 
-constexpr DType kCodecs[] = {DType::kF32, DType::kF16, DType::kBF16};
+constexpr DType kPlainCodecs[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kF8E4M3};
 
+// Half a step, relative to the value, and the half step of the smallest values.
 double RelativeError(DType codec) {
-  return codec == DType::kF32 ? 0 : codec == DType::kF16 ? 1.0 / 2048 : 1.0 / 256;
+  switch (codec) {
+    case DType::kF32:
+      return 0;
+    case DType::kF16:
+      return 0x1p-11;
+    case DType::kBF16:
+      return 0x1p-8;
+    default:
+      return 0x1p-4;
+  }
+}
+double AbsoluteError(DType codec) { return codec == DType::kF8E4M3 ? 0x1p-10 : 0; }
+
+// The largest error that a block codec may make: half a step between neighbouring codes of the
+// block's values, or what its range leaves out at its end; and what rounding scale and minimum to
+// f16 moves.
+double BlockError(DType codec, std::span<const float> block) {
+  double lowest = block[0];
+  double highest = block[0];
+  for (const float x : block) {
+    lowest = std::min<double>(lowest, x);
+    highest = std::max<double>(highest, x);
+  }
+  const double largest = std::max(std::abs(lowest), std::abs(highest));
+  const double rounding = largest * 0x1p-10;
+  switch (codec) {
+    case DType::kQ8_0:
+      return largest / 127 / 2 + rounding;
+    case DType::kQ5_1:
+      return (highest - lowest) / 31 / 2 + 2 * rounding;
+    case DType::kQ4_1:
+      return (highest - lowest) / 15 / 2 + 2 * rounding;
+    // No code for the value opposite to the extreme one: a whole step there.
+    case DType::kQ5_0:
+      return largest / 16 + rounding;
+    case DType::kQ4_0:
+      return largest / 8 + rounding;
+    default:
+      // iq4_nl's widest half step is (113 - 89) / 2 of 127, its short end 127 - 113; the scale is
+      // fitted to all 32 values, which may move the extreme one as much again.
+      return largest * 2 * (127 - 113) / 127 + rounding;
+  }
 }
 
 }  // namespace
@@ -23,7 +68,7 @@ TEST_CASE("a stored row comes back within its codec's rounding, in both orders")
   constexpr int64_t kWidth = 21;
   std::mt19937 random(1);
   std::normal_distribution<float> normal(0, 4);
-  for (const DType codec : kCodecs) {
+  for (const DType codec : kPlainCodecs) {
     for (const bool transposed : {false, true}) {
       std::vector<std::byte> tiles(
           static_cast<size_t>(kHeads * kWidth * kTileRows * InfoOf(codec).block_bytes));
@@ -39,19 +84,21 @@ TEST_CASE("a stored row comes back within its codec's rounding, in both orders")
           LoadRow(codec, tiles.data(), kHeads, kWidth, row, back.data());
         }
         for (size_t i = 0; i < values.size(); ++i) {
-          CHECK(std::abs(back[i] - values[i]) <= RelativeError(codec) * std::abs(values[i]));
+          CHECK(std::abs(back[i] - values[i]) <=
+                RelativeError(codec) * std::abs(values[i]) + AbsoluteError(codec));
         }
       }
     }
   }
 }
 
-TEST_CASE("a quantized row comes back within its block's step, in both orders") {
+TEST_CASE("a quantized row comes back within half its block's step, in both orders") {
   constexpr int64_t kHeads = 2;
   constexpr int64_t kWidth = 96;
   std::mt19937 random(2);
   std::normal_distribution<float> normal(0, 4);
-  for (const DType codec : {DType::kQ8_0, DType::kQ4_0}) {
+  for (const DType codec : AllStateCodecs()) {
+    if (!IsBlockCodec(codec)) continue;
     for (const bool transposed : {false, true}) {
       std::vector<std::byte> tiles(static_cast<size_t>(kHeads * StateTileBytes(codec, kWidth)));
       std::vector<std::vector<float>> rows;
@@ -68,17 +115,40 @@ TEST_CASE("a quantized row comes back within its block's step, in both orders") 
         (transposed ? LoadRowTransposed : LoadRow)(codec, tiles.data(), kHeads, kWidth, row,
                                                    back.data());
         for (size_t i = 0; i < values.size(); ++i) {
-          const size_t block = i / 32 * 32;
-          float largest = 0;
-          for (size_t j = block; j < block + 32; ++j) {
-            largest = std::max(largest, std::abs(values[j]));
-          }
-          // q4_0 has no code for the value opposite to the extreme one: a whole step there.
-          const float step = codec == DType::kQ8_0 ? largest / 127 * 0.51f : largest / 8 * 1.01f;
-          CHECK(std::abs(back[i] - values[i]) <= step + largest / 1024);
+          const auto block = std::span(values).subspan(i / kStateBlock * kStateBlock, kStateBlock);
+          CHECK(std::abs(back[i] - values[i]) <= BlockError(codec, block));
         }
       }
     }
+  }
+}
+
+TEST_CASE("fp8 is E4M3: to the nearest, ties to even, saturating, without infinity") {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  const float values[] = {1.0625f, 1.1875f,  3.3f,      447.0f,
+                          500.0f,  -1e30f,   kNan,      -0.0f,
+                          0x1p-9f, 0x1p-10f, 0x1.8p-9f, 0x1p-6f,
+                          0.3f,    17.0f,    240.0f,    std::numeric_limits<float>::infinity()};
+  const float expected[] = {1.0f,    1.25f, 3.25f,   448.0f,  448.0f,  -448.0f, kNan,   -0.0f,
+                            0x1p-9f, 0.0f,  0x1p-8f, 0x1p-6f, 0.3125f, 16.0f,   240.0f, 448.0f};
+  std::vector<std::byte> tiles(16 * kTileRows);
+  StoreRow(DType::kF8E4M3, values, 1, 16, 0, tiles.data());
+  float back[16];
+  LoadRow(DType::kF8E4M3, tiles.data(), 1, 16, 0, back);
+  for (int i = 0; i < 16; ++i) {
+    CAPTURE(values[i]);
+    CHECK((std::isnan(expected[i]) ? std::isnan(back[i]) : back[i] == expected[i]));
+  }
+  CHECK(std::signbit(back[7]));
+}
+
+TEST_CASE("every number of fp8 comes back as itself") {
+  for (int code = 0; code < 256; ++code) {
+    std::vector<std::byte> tiles(kTileRows, static_cast<std::byte>(code));
+    float value;
+    LoadRow(DType::kF8E4M3, tiles.data(), 1, 1, 0, &value);
+    StoreRow(DType::kF8E4M3, &value, 1, 1, 0, tiles.data());
+    CHECK(std::to_integer<int>(tiles[0]) == code);
   }
 }
 

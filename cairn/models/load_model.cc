@@ -21,9 +21,8 @@ Result<std::unique_ptr<Model>> LoadModel(std::unique_ptr<WeightFile> file, Model
   CAIRN_TRY(CheckRunnable(spec));
   for (const DType codec : {options.codecs.keys, options.codecs.values}) {
     if (IsStateCodec(codec)) continue;
-    return Fail(ErrorCode::kUnsupported,
-                "state can't be kept as {} yet, only as f32, f16, bf16, q8_0 or q4_0",
-                InfoOf(codec).name);
+    return Fail(ErrorCode::kUnsupported, "state can't be kept as {} yet, only as {}",
+                InfoOf(codec).name, StateCodecNames());
   }
   CAIRN_ASSIGN(StateLayout layout, StateLayout::Make(StateSpecOf(spec, options.codecs)));
   return Decoder::Load(std::move(file), std::move(spec), std::move(layout), options.context, pool);

@@ -42,13 +42,13 @@ struct Lifetime {
 
 // How the rows of one block lie in memory; R is StateLayout's rows per block.
 enum class RowOrder : uint8_t {
-  // [head][R][width]: lanes of a kernel are channels (values). In bf16 two rows lie side by side:
-  // [head][R / 2][width][2].
+  // [head][R][width]: lanes of a kernel are channels (values). In bf16 and fp8 two rows lie side by
+  // side: [head][R / 2][width][2].
   kRowMajor,
-  // [head][width][R]: lanes of a kernel are positions (keys). In bf16 two channels lie side by
-  // side:
-  // [head][width / 2][R][2], then a last odd one [R]. With a block codec the R scales of each block
-  // of channels, then the R rows' codes byte by byte: [head][block](scale[R], [byte][R]).
+  // [head][width][R]: lanes of a kernel are positions (keys). In bf16 and fp8 two channels lie side
+  // by side: [head][width / 2][R][2], then a last odd one [R]. With a block codec each block of
+  // channels is a run of the R rows' scales, minimums, fifth bits and codes
+  // (cairn/kernels/state_block.h).
   kTransposedTiles,
 };
 
