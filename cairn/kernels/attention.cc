@@ -33,22 +33,9 @@ void NoteAttention(const AttentionShape& shape, std::span<const AttentionSpan> s
     }
   }
   for (OperationCounts* counts : {&done.operations, &done.executed}) {
-    (*counts)[AttentionArithmetic(shape.key_codec)] += 2 * pairs * shape.heads * shape.key_width;
-    (*counts)[AttentionArithmetic(shape.value_codec)] +=
-        2 * pairs * shape.heads * shape.value_width;
+    (*counts)[KeyArithmetic(shape.key_codec)] += 2 * pairs * shape.heads * shape.key_width;
+    (*counts)[ValueArithmetic(shape.value_codec)] += 2 * pairs * shape.heads * shape.value_width;
   }
-}
-
-// What queries are made into before they meet keys of a codec, and which kernel reads these.
-enum class Form : uint8_t { kFloat, kBf16, kInteger };
-
-Form KeyForm(DType codec) {
-  if (IsBlockCodec(codec)) return Form::kInteger;
-  return codec == DType::kBF16 || IsDecodedAsBf16(codec) ? Form::kBf16 : Form::kFloat;
-}
-
-Form ValueForm(DType codec) {
-  return codec == DType::kBF16 || IsDecodedAsBf16(codec) ? Form::kBf16 : Form::kFloat;
 }
 
 }  // namespace
@@ -67,9 +54,9 @@ class AttentionRun {
         group_(shape.heads / shape.kv_heads),
         out_width_(RoundUp(shape.value_width, kTileRows)),
         partial_floats_(out_width_ + kTileRows),
-        key_form_(KeyForm(shape.key_codec)),
-        value_form_(ValueForm(shape.value_codec)),
-        decoded_keys_(key_form_ == Form::kBf16 && IsDecodedAsBf16(shape.key_codec)),
+        key_arithmetic_(KeyArithmetic(shape.key_codec)),
+        value_arithmetic_(ValueArithmetic(shape.value_codec)),
+        decoded_keys_(key_arithmetic_ == Arithmetic::kBf16 && IsDecodedAsBf16(shape.key_codec)),
         decoded_values_(IsDecodedAsBf16(shape.value_codec)) {
     tokens_per_item_ = std::max<int64_t>(1, kRowsPerItem / group_);
     rows_max_ = tokens_per_item_ * group_;
@@ -157,7 +144,7 @@ class AttentionRun {
 
   // Floats' worth of what isn't always needed.
   int64_t IntegerCodeFloats() const {
-    return key_form_ == Form::kInteger ? rows_max_ * shape_.key_width / 4 : 0;
+    return key_arithmetic_ == Arithmetic::kInt8 ? rows_max_ * shape_.key_width / 4 : 0;
   }
   int64_t IntegerBlockFloats() const {
     return IntegerCodeFloats() / (kStateBlock / 4) * static_cast<int64_t>(sizeof(QueryBlock) / 4);
@@ -211,10 +198,10 @@ class AttentionRun {
   }
 
   void PackQueries(int64_t rows, const Workspace& w) const {
-    if (key_form_ == Form::kInteger) {
+    if (key_arithmetic_ == Arithmetic::kInt8) {
       QuantizeQueries(shape_.key_codec, w.queries, rows, shape_.key_width, w.integers);
     }
-    if (key_form_ != Form::kBf16) return;
+    if (key_arithmetic_ != Arithmetic::kBf16) return;
     const int64_t words = Bf16PairWords(shape_.key_width);
     for (int64_t r = 0; r < rows; ++r) {
       PackBf16Pairs(w.queries + r * shape_.key_width, shape_.key_width, w.pairs + r * words);
@@ -223,12 +210,12 @@ class AttentionRun {
 
   void Scores(const TilePointers& keys, int64_t rows, const Workspace& w) const {
     const int64_t width = shape_.key_width;
-    switch (key_form_) {
-      case Form::kFloat:
+    switch (key_arithmetic_) {
+      case Arithmetic::kF32:
         return TileScores(shape_.key_codec, keys, w.queries, rows, width, w.scores);
-      case Form::kInteger:
+      case Arithmetic::kInt8:
         return QuantizedTileScores(shape_.key_codec, keys, w.integers, rows, width, w.scores);
-      case Form::kBf16:
+      case Arithmetic::kBf16:
         return Bf16TileScores(decoded_keys_ ? DecodeKeys(keys, width, w.keys) : keys, w.pairs, rows,
                               width, w.scores);
     }
@@ -239,7 +226,7 @@ class AttentionRun {
               const Workspace& w) const {
     const float* weights = w.scores + r * kTileKeys;
     float* out = w.segment_out + r * out_width_;
-    if (value_form_ == Form::kBf16) {
+    if (value_arithmetic_ == Arithmetic::kBf16) {
       return Bf16TileValues(values, weights, first, end, rows, shape_.value_width, w.segment + r,
                             out, out_width_);
     }
@@ -325,7 +312,7 @@ class AttentionRun {
       all_equal = all_equal && visible.first == first_key - base && visible.end == end_key - base;
       for (int64_t r = t * group_; r < (t + 1) * group_; ++r) {
         TileSoftmax(w.scores + r * kTileKeys, visible.first, visible.end, shape_.score_cap,
-                    value_form_ == Form::kBf16, w.segment[r]);
+                    value_arithmetic_ == Arithmetic::kBf16, w.segment[r]);
       }
     }
     if (decoded_values_) {
@@ -413,16 +400,21 @@ class AttentionRun {
   const int64_t group_;  // query heads to a KV head
   const int64_t out_width_;
   const int64_t partial_floats_;
-  const Form key_form_;
-  const Form value_form_;
+  const Arithmetic key_arithmetic_;
+  const Arithmetic value_arithmetic_;
   const bool decoded_keys_;  // into bf16, tile by tile
   const bool decoded_values_;
   int64_t tokens_per_item_ = 1;
   int64_t rows_max_ = 1;
 };
 
-Arithmetic AttentionArithmetic(DType codec) {
-  return codec == DType::kBF16 ? Arithmetic::kBf16 : Arithmetic::kF32;
+Arithmetic KeyArithmetic(DType codec) {
+  if (IsBlockCodec(codec)) return Arithmetic::kInt8;
+  return ValueArithmetic(codec);
+}
+
+Arithmetic ValueArithmetic(DType codec) {
+  return codec == DType::kF32 || codec == DType::kF16 ? Arithmetic::kF32 : Arithmetic::kBf16;
 }
 
 void Attention(const AttentionShape& shape, std::span<const AttentionSpan> spans,

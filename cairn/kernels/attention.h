@@ -83,7 +83,8 @@ class AttentionScratch {
 };
 
 // What multiplies with rows of a codec.
-Arithmetic AttentionArithmetic(DType codec);
+Arithmetic KeyArithmetic(DType codec);
+Arithmetic ValueArithmetic(DType codec);
 
 void Attention(const AttentionShape& shape, std::span<const AttentionSpan> spans,
                int64_t query_stride, int64_t out_stride, AttentionScratch& scratch,

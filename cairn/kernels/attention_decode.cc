@@ -25,7 +25,6 @@ constexpr hn::FixedTag<uint8_t, 16> du8;
 using ByteVector = hn::Vec<decltype(d8)>;
 
 constexpr int kHalf = 16;
-constexpr int kLineBytes = 64;
 
 // ---- Block codecs ----
 
@@ -136,12 +135,11 @@ HWY_INLINE void DecodePair(const std::byte* even, const std::byte* odd, int64_t 
 template <DType kCodec>
 void DecodeBlocks(const TilePointers& values, int first, int end, int64_t width, uint32_t* to) {
   const int64_t row_bytes = StateTileBytes(kCodec, width) / kTileRows;
+  LineStream next(values.next.data(), kTileGroups, row_bytes * kTileRows);
   for (int pair = first / 2; pair < (end + 1) / 2; ++pair) {
     const auto group = static_cast<size_t>(2 * pair / kTileRows);
     const int64_t offset = 2 * pair % kTileRows * row_bytes;
-    for (int64_t line = 0; line < 2 * row_bytes; line += kLineBytes) {
-      FetchLine(values.next[group], offset + line);
-    }
+    for (int64_t line = 0; line < 2 * row_bytes; line += LineStream::kLineBytes) next.Fetch();
     const std::byte* row = values.groups[group] + offset;
     DecodePair<kCodec>(row, row + row_bytes, width, to + pair * width);
   }
@@ -170,23 +168,22 @@ HWY_INLINE void DecodeFp8At(const uint8_t* from, uint16_t* to) {
   }
 }
 
-HWY_INLINE void DecodeFp8(const std::byte* from, const std::byte* next, int64_t count,
-                          std::byte* to) {
+HWY_INLINE void DecodeFp8(const std::byte* from, LineStream& next, int64_t count, std::byte* to) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(from);
   auto* words = reinterpret_cast<uint16_t*>(to);
   int64_t i = 0;
   for (; i + 32 <= count; i += 32) {
-    if (i % kLineBytes == 0) FetchLine(next, i);
+    if (i % LineStream::kLineBytes == 0) next.Fetch();
     DecodeFp8At<32>(bytes + i, words + i);
   }
   for (; i < count; i += kTileRows) DecodeFp8At<kTileRows>(bytes + i, words + i);
 }
 
 void DecodeFp8Groups(const TilePointers& tile, int64_t width, std::byte* to) {
+  LineStream next(tile.next.data(), kTileGroups, kTileRows * width);
   for (int g = tile.first; g < tile.end; ++g) {
     const auto group = static_cast<size_t>(g);
-    DecodeFp8(tile.groups[group], tile.next[group], kTileRows * width,
-              to + g * kTileRows * width * 2);
+    DecodeFp8(tile.groups[group], next, kTileRows * width, to + g * kTileRows * width * 2);
   }
 }
 

@@ -26,11 +26,9 @@ using ByteTag = hn::Repartition<uint8_t, FloatTag>;
 constexpr ByteTag d8;
 using ByteVector = hn::Vec<ByteTag>;
 
-constexpr int kRowsAtOnce = 4;
 constexpr int kGroupsAtOnce = kParts == 1 ? 2 : 1;
 constexpr int kQuads = kStateBlock / 4;
 constexpr int kQuadBytes = kTileRows * 4;
-constexpr int kLineBytes = 64;
 
 HWY_INLINE ByteVector LoadBytes(const std::byte* from) {
   return hn::LoadU(d8, reinterpret_cast<const uint8_t*>(from));
@@ -130,13 +128,13 @@ HWY_INLINE IntVector AddQuad(IntVector sum, ByteVector codes, const int8_t* x) {
 #endif
 }
 
-template <class Codec, int kRows, int kGroups>
+template <class Codec, int kRows, int kGroups, class Lines>
 struct ScoresOf {
   using Block = KeyBlock<Codec>;
   static constexpr int64_t kRun = Block::kRunBytes;
 
   const std::byte* const* groups;
-  const std::byte* const* next;
+  Lines& next;
   const int8_t* codes;
   const QueryBlock* blocks;
   int64_t width;
@@ -148,7 +146,6 @@ struct ScoresOf {
     ByteVector fifth[kGroups][kParts];
     const int64_t offset = block * kRun;
     for (int g = 0; g < kGroups; ++g) {
-      for (int64_t line = 0; line < kRun; line += kLineBytes) FetchLine(next[g], offset + line);
       for (int p = 0; p < kParts; ++p) {
         fifth[g][p] = Block::Fifth(groups[g] + offset, p);
         for (int r = 0; r < kRows; ++r) exact[r][g][p] = hn::Set(di, Of(r, block).start);
@@ -157,6 +154,9 @@ struct ScoresOf {
     HWY_UNROLL(8)
     for (int quad = 0; quad < kQuads; ++quad) {
       for (int g = 0; g < kGroups; ++g) {
+        // A run is at most kQuads lines and a half.
+        if (Block::kBytes || quad % 2 == 0) next.Fetch();
+        if (quad == kQuads - 1) next.Fetch();
         for (int p = 0; p < kParts; ++p) {
           const ByteVector key = Block::Quad(groups[g] + offset, quad, p, fifth[g][p]);
           for (int r = 0; r < kRows; ++r) {
@@ -193,16 +193,12 @@ struct ScoresOf {
   }
 };
 
-template <class Codec, int kRows, int kGroups>
-HWY_INLINE void ScoresBlock(const TilePointers& keys, int group, const QuantizedQueries& queries,
-                            int64_t width, float* HWY_RESTRICT scores) {
-  const auto g0 = static_cast<size_t>(group);
-  ScoresOf<Codec, kRows, kGroups> of;
-  of.groups = &keys.groups[g0];
-  of.next = &keys.next[g0];
-  of.codes = queries.codes;
-  of.blocks = queries.blocks;
-  of.width = width;
+template <class Codec, int kRows, int kGroups, class Lines>
+HWY_INLINE void ScoresBlock(const TilePointers& keys, int group, Lines& next,
+                            const QuantizedQueries& queries, int64_t width,
+                            float* HWY_RESTRICT scores) {
+  ScoresOf<Codec, kRows, kGroups, Lines> of = {
+      &keys.groups[static_cast<size_t>(group)], next, queries.codes, queries.blocks, width, {}};
   for (int r = 0; r < kRows; ++r)
     for (int g = 0; g < kGroups; ++g)
       for (int p = 0; p < kParts; ++p) of.sums[r][g][p] = hn::Zero(d);
@@ -214,36 +210,19 @@ HWY_INLINE void ScoresBlock(const TilePointers& keys, int group, const Quantized
                    scores + r * kTileKeys + (group + g) * kTileRows + p * kWidth);
 }
 
-template <class Codec, int kRows>
-HWY_INLINE void ScoresRows(const TilePointers& keys, const QuantizedQueries& queries, int64_t width,
-                           float* scores) {
-  int g = keys.first;
-  for (; g + kGroupsAtOnce <= keys.end; g += kGroupsAtOnce) {
-    ScoresBlock<Codec, kRows, kGroupsAtOnce>(keys, g, queries, width, scores);
-  }
-  for (; g < keys.end; ++g) ScoresBlock<Codec, kRows, 1>(keys, g, queries, width, scores);
-}
-
 template <class Codec>
-void ScoresT(TilePointers keys, const QuantizedQueries& queries, int64_t rows, int64_t width,
+void ScoresT(const TilePointers& keys, const QuantizedQueries& queries, int64_t rows, int64_t width,
              float* scores) {
-  int64_t r = 0;
-  for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce) {
-    ScoresRows<Codec, kRowsAtOnce>(keys, queries.From(r, width), width, scores + r * kTileKeys);
-    keys.next = {};  // once is enough
-  }
-  const QuantizedQueries q = queries.From(r, width);
-  float* s = scores + r * kTileKeys;
-  switch (rows - r) {
-    case 3:
-      return ScoresRows<Codec, 3>(keys, q, width, s);
-    case 2:
-      return ScoresRows<Codec, 2>(keys, q, width, s);
-    case 1:
-      return ScoresRows<Codec, 1>(keys, q, width, s);
-    default:
-      return;
-  }
+  ForRowBatches(rows, [&]<int kRows, class Lines>(int64_t r) HWY_ATTR {
+    Lines next(keys.next.data(), r == 0 ? kTileGroups : 0, StateTileBytes(Codec::kDType, width));
+    const QuantizedQueries q = queries.From(r, width);
+    float* to = scores + r * kTileKeys;
+    int g = keys.first;
+    for (; g + kGroupsAtOnce <= keys.end; g += kGroupsAtOnce) {
+      ScoresBlock<Codec, kRows, kGroupsAtOnce>(keys, g, next, q, width, to);
+    }
+    for (; g < keys.end; ++g) ScoresBlock<Codec, kRows, 1>(keys, g, next, q, width, to);
+  });
 }
 
 void ScoresAny(DType codec, const TilePointers& keys, const QuantizedQueries& queries, int64_t rows,

@@ -218,6 +218,24 @@ TEST_CASE("a model without state has none") {
   CHECK_EQ(layout.AllocatedBytes(TokenCount(100)), Bytes(0));
 }
 
+TEST_CASE("a row in any stored form takes the form's bytes, scales and minimums included") {
+  constexpr std::pair<DType, int64_t> kBytesOf64[] = {
+      {DType::kF32, 256}, {DType::kF16, 128},  {DType::kBF16, 128}, {DType::kF8E4M3, 64},
+      {DType::kQ8_0, 68}, {DType::kQ5_1, 48},  {DType::kQ5_0, 44},  {DType::kQ4_1, 40},
+      {DType::kQ4_0, 36}, {DType::kIQ4_NL, 36}};
+  for (const auto& [codec, bytes] : kBytesOf64) {
+    for (const RowOrder order : {RowOrder::kRowMajor, RowOrder::kTransposedTiles}) {
+      CAPTURE(InfoOf(codec).name);
+      Rows rows = MakeRows("values", 4, 64);
+      rows.codec = codec;
+      rows.order = order;
+      const StateLayout layout = MakeLayout(OneComponent(rows));
+      CHECK_EQ(layout.classes()[0].row_bytes, Bytes(4 * bytes));
+      CHECK_EQ(layout.ContentBytes(TokenCount(5)), Bytes(5 * 4 * bytes));
+    }
+  }
+}
+
 TEST_CASE("a codec's block must divide the width of a head") {
   Rows rows = MakeRows("values", 4, 48);
   rows.codec = DType::kQ8_0;
