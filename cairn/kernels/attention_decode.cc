@@ -80,14 +80,10 @@ HWY_INLINE HalfBlock DecodeHalf(const std::byte* block, int half) {
   HalfBlock result;
   const ByteVector codes = CodesOf<kCodec>(block, half);
   HWY_ALIGN int8_t lanes[kHalf];
-  if constexpr (kParts > 1) hn::Store(codes, d8, lanes);
+  hn::Store(codes, d8, lanes);
   for (int p = 0; p < kParts; ++p) {
-    hn::Vec<IntTag> code;
-    if constexpr (kParts == 1) {
-      code = hn::PromoteTo(IntTag(), codes);
-    } else {
-      code = hn::PromoteTo(IntTag(), hn::LoadU(hn::Rebind<int8_t, IntTag>(), lanes + p * kWidth));
-    }
+    const auto code =
+        hn::PromoteTo(IntTag(), hn::LoadU(hn::Rebind<int8_t, IntTag>(), lanes + p * kWidth));
     // The product is exact: with a minimum, too, there is one rounding.
     const FloatVector value = hn::Mul(hn::ConvertTo(d, code), scale);
     result.parts[p] = kScheme.has_minimum ? hn::Add(value, minimum) : value;
