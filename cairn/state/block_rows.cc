@@ -6,16 +6,19 @@
 
 #include "cairn/base/check.h"
 #include "cairn/base/dtype.h"
+#include "cairn/kernels/quantized_block.h"
 
 namespace cairn {
 namespace {
 
-// The f16 scale that every block codec of state begins with.
-constexpr int64_t kBlockScaleBytes = 2;
+// Codecs whose neighbours lie side by side.
+bool InPairs(const Rows& rows) {
+  return rows.codec == DType::kBF16 || rows.codec == DType::kF8E4M3;
+}
 
 // A line is kRowsPerBlock cells side by side, one a row: a head's rows themselves, or in a
-// transposed tile one channel's elements (in bf16 those of two channels), a block's scales, or one
-// byte of a block's codes. Values in bf16 have no lines: VisitPairedRows.
+// transposed tile one channel's elements (in bf16 and fp8 those of two channels) or one part of a
+// block (cairn/kernels/state_block.h). Values in bf16 and fp8 have no lines: VisitPairedRows.
 template <class Visit>
 void ForEachLine(const Rows& rows, Visit visit_cell_bytes) {
   const DTypeInfo& codec = InfoOf(rows.codec);
@@ -25,7 +28,7 @@ void ForEachLine(const Rows& rows, Visit visit_cell_bytes) {
     }
     return;
   }
-  if (rows.codec == DType::kBF16) {
+  if (InPairs(rows)) {
     for (int64_t h = 0; h < rows.heads; ++h) {
       for (int64_t c = 0; c + 1 < rows.width; c += 2) visit_cell_bytes(2 * codec.block_bytes);
       if (rows.width % 2 != 0) visit_cell_bytes(codec.block_bytes);
@@ -34,13 +37,19 @@ void ForEachLine(const Rows& rows, Visit visit_cell_bytes) {
   }
   const int64_t blocks = rows.heads * rows.width / codec.block_elements;
   for (int64_t b = 0; b < blocks; ++b) {
-    const int64_t first = codec.block_elements == 1 ? codec.block_bytes : kBlockScaleBytes;
-    visit_cell_bytes(first);
-    for (int64_t i = first; i < codec.block_bytes; ++i) visit_cell_bytes(1);
+    if (codec.block_elements == 1) {
+      visit_cell_bytes(codec.block_bytes);
+      continue;
+    }
+    const SmallBlockLayout block = *SmallBlockLayoutOf(rows.codec);
+    visit_cell_bytes(2);
+    if (block.minimum >= 0) visit_cell_bytes(2);
+    if (block.fifth_bits >= 0) visit_cell_bytes(4);
+    for (int64_t i = block.codes; i < codec.block_bytes; i += 4) visit_cell_bytes(4);
   }
 }
 
-// Rows from first_row of values in bf16, where two rows' elements lie side by side.
+// Rows from first_row of values in bf16 or fp8, where two rows' elements lie side by side.
 template <class Visit>
 void VisitPairedRows(const Rows& rows, int64_t first_row, int64_t offset, Visit visit) {
   const int64_t element = InfoOf(rows.codec).block_bytes;
@@ -67,7 +76,7 @@ void ForEachPieceFrom(const StateLayout& layout, const BlockClass& block_class, 
     const LayerState& layer = layout.spec().layers[static_cast<size_t>(slot.layer.value())];
     const Rows& rows = std::get<Rows>(layer.components[static_cast<size_t>(slot.component)]);
     int64_t offset = slot.offset.value();
-    if (rows.codec == DType::kBF16 && rows.order == RowOrder::kRowMajor) {
+    if (InPairs(rows) && rows.order == RowOrder::kRowMajor) {
       VisitPairedRows(rows, first_row, offset, visit);
       continue;
     }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cairn/base/dtype.h"
+#include "cairn/kernels/quantized_block.h"
 #include "cairn/spec/state_layout.h"
 #include "cairn/state/state_view.h"
 
@@ -31,17 +32,24 @@ inline int64_t PlaceOfByte(const Rows& rows, int64_t h, int64_t row, int64_t i) 
   const int64_t head = h * head_bytes * kRowsPerBlock;
   const int64_t part = i / codec.block_bytes;  // element, or block of elements
   const int64_t byte = i % codec.block_bytes;
+  const bool in_pairs = rows.codec == DType::kBF16 || rows.codec == DType::kF8E4M3;
   if (rows.order == RowOrder::kRowMajor) {
-    if (rows.codec != DType::kBF16) return head + row * head_bytes + i;
-    return head + ((row / 2 * rows.width + part) * 2 + row % 2) * 2 + byte;
+    if (!in_pairs) return head + row * head_bytes + i;
+    return head + ((row / 2 * rows.width + part) * 2 + row % 2) * codec.block_bytes + byte;
   }
   const int64_t start = head + part * kRowsPerBlock * codec.block_bytes;
   if (codec.block_elements > 1) {
-    return start + (byte < 2 ? row * 2 + byte : byte * kRowsPerBlock + row);
+    // Scales and minimums are cells of two bytes, fifth bits and codes cells of four.
+    const SmallBlockLayout block = *SmallBlockLayoutOf(rows.codec);
+    const bool small = byte < (block.fifth_bits >= 0 ? block.fifth_bits : block.codes);
+    const int64_t cell = small ? 2 : 4;
+    const int64_t from = small ? 0 : block.codes % 4;
+    return start + from * kRowsPerBlock + ((byte - from) / cell * kRowsPerBlock + row) * cell +
+           (byte - from) % cell;
   }
-  const bool paired = rows.codec == DType::kBF16 && (part % 2 != 0 || part + 1 < rows.width);
+  const bool paired = in_pairs && (part % 2 != 0 || part + 1 < rows.width);
   if (!paired) return start + row * codec.block_bytes + byte;
-  return head + ((part / 2 * kRowsPerBlock + row) * 2 + part % 2) * 2 + byte;
+  return head + ((part / 2 * kRowsPerBlock + row) * 2 + part % 2) * codec.block_bytes + byte;
 }
 
 // Writes row `row` of a block as a model would: all heads and channels of all slots.
