@@ -15,6 +15,8 @@
 #include <thread>
 #include <utility>
 
+#include "cairn/base/check.h"
+
 namespace cairn {
 namespace {
 
@@ -94,6 +96,45 @@ Status WriteAndSync(const std::string& path, std::span<const std::span<const std
   return {};
 }
 
+// Addresses of pages.
+struct PageRange {
+  uintptr_t first;
+  uintptr_t end;
+};
+
+uintptr_t PageBytes() {
+  static const auto bytes = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+void CheckInside(std::span<const std::byte> part, std::span<const std::byte> whole) {
+  CAIRN_CHECK(part.empty() || (part.data() >= whole.data() &&
+                               part.data() + part.size() <= whole.data() + whole.size()));
+}
+
+// All pages that hold something of `part`.
+PageRange OuterPages(std::span<const std::byte> part, std::span<const std::byte> whole) {
+  CheckInside(part, whole);
+  const auto begin = reinterpret_cast<uintptr_t>(part.data());
+  return {begin / PageBytes() * PageBytes(), begin + part.size()};
+}
+
+// The pages that hold nothing else of the file; its last page counts as full.
+PageRange InnerPages(std::span<const std::byte> part, std::span<const std::byte> whole) {
+  CheckInside(part, whole);
+  const auto begin = reinterpret_cast<uintptr_t>(part.data());
+  const uintptr_t end = begin + part.size();
+  const bool last = part.data() + part.size() == whole.data() + whole.size();
+  return {(begin + PageBytes() - 1) / PageBytes() * PageBytes(),
+          last ? end : end / PageBytes() * PageBytes()};
+}
+
+// Systems that don't know an advice lose nothing but time.
+void AdvisePages(PageRange pages, int advice) {
+  if (pages.first >= pages.end) return;
+  ::madvise(reinterpret_cast<void*>(pages.first), pages.end - pages.first, advice);
+}
+
 std::optional<mode_t> ModeOf(const std::string& path) {
   struct stat status;
   if (::stat(path.c_str(), &status) != 0) return std::nullopt;
@@ -129,10 +170,16 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   return *this;
 }
 
-void MappedFile::DropPages() const {
-  if (!bytes_.empty()) {
-    ::madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), MADV_DONTNEED);
-  }
+void MappedFile::WillNeed(std::span<const std::byte> part) const {
+  AdvisePages(OuterPages(part, bytes_), MADV_WILLNEED);
+}
+
+void MappedFile::Populate(std::span<const std::byte> part) const {
+  AdvisePages(OuterPages(part, bytes_), MADV_POPULATE_READ);
+}
+
+void MappedFile::DropPages(std::span<const std::byte> part) const {
+  AdvisePages(InnerPages(part, bytes_), MADV_DONTNEED);
 }
 
 Result<std::string> ReadFile(const std::string& path, size_t bytes_max) {

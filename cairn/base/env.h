@@ -32,8 +32,16 @@ class MappedFile {
   // Moves do not change where the bytes lie.
   std::span<const std::byte> bytes() const { return bytes_; }
 
+  // What is read soon: the disk may begin. A hint.
+  void WillNeed(std::span<const std::byte> part) const;
+  // What is read next: brings all its pages at once, which is cheaper than one fault after another.
+  // A hint.
+  void Populate(std::span<const std::byte> part) const;
+
   // Gives the pages' memory back; reading them again reads the file again.
-  void DropPages() const;
+  void DropPages() const { DropPages(bytes_); }
+  // Of whole pages inside `part`, which must lie in bytes().
+  void DropPages(std::span<const std::byte> part) const;
 
  private:
   std::span<const std::byte> bytes_;

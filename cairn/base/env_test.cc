@@ -43,6 +43,24 @@ TEST_CASE("what was written is read back, mapped or whole") {
   CHECK_EQ(TextOf(mapped->bytes()), "hello");
 }
 
+TEST_CASE("pages that are announced, brought and dropped hold the same bytes") {
+  const TempFolder folder;
+  std::string text(100'000, 'x');
+  text[50'000] = 'y';
+  REQUIRE(WriteFileAtomically(folder.File("a"), BytesOfText(text)).has_value());
+  const MappedFile mapped = MappedFile::Open(folder.File("a")).value();
+  for (const auto& [first, size] :
+       {std::pair{0, 100'000}, {49'000, 9'000}, {50'000, 1}, {99'999, 1}, {7, 0}}) {
+    const auto part = mapped.bytes().subspan(static_cast<size_t>(first), static_cast<size_t>(size));
+    mapped.WillNeed(part);
+    mapped.Populate(part);
+    CHECK(TextOf(mapped.bytes()) == text);
+    mapped.DropPages(part);
+    CHECK(TextOf(mapped.bytes()) == text);
+  }
+  CHECK_THROWS(mapped.DropPages(std::span(mapped.bytes().data() + 99'999, 2)));
+}
+
 TEST_CASE("a moved mapping keeps its bytes where they are") {
   const TempFolder folder;
   REQUIRE(WriteFileAtomically(folder.File("a"), BytesOfText("first")).has_value());

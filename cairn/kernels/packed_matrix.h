@@ -30,6 +30,7 @@
 
 namespace cairn {
 
+class MappedFile;
 class PackArena;
 class ThreadPool;
 
@@ -64,9 +65,12 @@ class PackedMatrix {
   PackedMatrix() = default;
   // `source` holds rows x columns elements of `dtype`, row after row.
   // REQUIRES: IsWeightFormat(dtype), its block divides columns, source.size() fits, rows > 0,
-  // columns > 0. With an arena the matrix lies there and must not outlive it.
+  // columns > 0. With an arena the matrix lies there and must not outlive it. With `file`, which
+  // the source is a part of, pages are read ahead and given back on the way: of the file hardly
+  // more than a window is in memory.
   static PackedMatrix Pack(DType dtype, std::span<const std::byte> source, int64_t rows,
-                           int64_t columns, ThreadPool& pool, PackArena* arena = nullptr);
+                           int64_t columns, ThreadPool& pool, PackArena* arena = nullptr,
+                           const MappedFile* file = nullptr);
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
@@ -80,6 +84,8 @@ class PackedMatrix {
   int64_t bytes() const { return stripes() * stripe_bytes_; }
 
  private:
+  void PackStripes(std::span<const std::byte> source, int64_t first, int64_t end, ThreadPool& pool);
+
   AlignedBuffer own_;  // empty with an arena
   std::byte* data_ = nullptr;
   int64_t rows_ = 0;

@@ -27,7 +27,7 @@ Result<std::unique_ptr<Decoder>> Decoder::Load(std::unique_ptr<WeightFile> file,
 
 // Matrices are packed in the order in which they are read.
 Status Decoder::LoadWeights(std::unique_ptr<WeightFile> file) {
-  TensorLoader tensors(*file, spec_, pool_);
+  TensorLoader tensors(*file, spec_, arena_, pool_);
   const PartLoader global(tensors);
   CAIRN_ASSIGN(embedding_, global.Table("embed_tokens", spec_.vocabulary, spec_.hidden));
   CAIRN_ASSIGN(residual_, MakeResidual({global, tensors, spec_}));

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cairn/kernels/pack_arena.h"
 #include "cairn/models/model.h"
 #include "cairn/models/pass.h"
 #include "cairn/models/residual.h"
@@ -46,6 +47,7 @@ class Decoder final : public Model {
 
   std::unique_ptr<WeightFile> file_;       // keeps the embedding's bytes mapped
   const TensorInfo* embedding_ = nullptr;  // [vocabulary, hidden], read row by row
+  PackArena arena_;                        // holds the matrices of what follows
   std::unique_ptr<Residual> residual_;
   std::vector<LayerParts> layers_;
   Linear head_;  // [vocabulary, hidden]; packed from the embedding when tied

@@ -69,7 +69,8 @@ Result<const TensorInfo*> TensorLoader::Read(const std::string& name,
 
 PackedMatrix TensorLoader::Pack(DType dtype, std::span<const std::byte> source, int64_t rows,
                                 int64_t columns) {
-  PackedMatrix matrix = PackedMatrix::Pack(dtype, source, rows, columns, pool_);
+  PackedMatrix matrix =
+      PackedMatrix::Pack(dtype, source, rows, columns, pool_, &arena_, file_.FileOf(source));
   packed_bytes_ += matrix.bytes();
   return matrix;
 }

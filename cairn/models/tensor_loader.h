@@ -16,6 +16,7 @@
 
 #include "cairn/base/status.h"
 #include "cairn/base/thread_pool.h"
+#include "cairn/kernels/pack_arena.h"
 #include "cairn/models/linear.h"
 #include "cairn/models/norm.h"
 #include "cairn/models/tensor_names.h"
@@ -43,8 +44,9 @@ struct RowChoice {
 
 class TensorLoader {
  public:
-  TensorLoader(const WeightFile& file, const ModelSpec& spec, ThreadPool& pool)
-      : file_(file), spec_(spec), names_(file, spec), pool_(pool) {}
+  // Packed matrices lie in the arena.
+  TensorLoader(const WeightFile& file, const ModelSpec& spec, PackArena& arena, ThreadPool& pool)
+      : file_(file), spec_(spec), names_(file, spec), arena_(arena), pool_(pool) {}
 
   const ModelSpec& spec() const { return spec_; }
   const TensorNames& names() const { return names_; }
@@ -64,6 +66,7 @@ class TensorLoader {
   const WeightFile& file_;
   const ModelSpec& spec_;
   const TensorNames names_;
+  PackArena& arena_;
   ThreadPool& pool_;
   std::unordered_set<const TensorInfo*> read_;
   int64_t packed_bytes_ = 0;

@@ -60,6 +60,14 @@ Result<const TensorInfo*> WeightFile::Require(std::string_view name) const {
   return tensor;
 }
 
+const MappedFile* WeightFile::FileOf(std::span<const std::byte> bytes) const {
+  for (const MappedFile& file : parts_.files) {
+    const std::span<const std::byte> whole = file.bytes();
+    if (bytes.data() >= whole.data() && bytes.data() < whole.data() + whole.size()) return &file;
+  }
+  return nullptr;
+}
+
 void WeightFile::DropPages() const {
   for (const MappedFile& file : parts_.files) file.DropPages();
 }

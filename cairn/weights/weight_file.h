@@ -53,6 +53,9 @@ class WeightFile {
   // A tensor that can be computed with: it has a dtype. Errors: missing, type not supported.
   Result<const TensorInfo*> Require(std::string_view name) const;
 
+  // The file that holds a tensor's bytes; null if the caller owns them.
+  const MappedFile* FileOf(std::span<const std::byte> bytes) const;
+
   // Gives the memory of all pages back; they are read again when used.
   void DropPages() const;
 

@@ -75,6 +75,11 @@ TEST_CASE("a file is opened by its content, whatever its name") {
   for (const char* name : {"gguf.bin", "st.bin"}) CHECK_EQ(ErrorOf(folder.File(name)), "");
   const auto file = OpenWeightFile(folder.File("gguf.bin"));
   REQUIRE(file.has_value());
+  const std::span<const std::byte> bytes = (*file)->Require("t").value()->bytes;
+  REQUIRE((*file)->FileOf(bytes) != nullptr);
+  CHECK((*file)->FileOf(bytes)->bytes().data() < bytes.data());
+  const std::byte own[1] = {};
+  CHECK((*file)->FileOf(own) == nullptr);
   (*file)->DropPages();
   CHECK_EQ((*file)->Require("t").value()->bytes[15], std::byte{'x'});
 }
