@@ -1,7 +1,9 @@
 #include "cairn/text/piece_merger.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "cairn/base/check.h"
@@ -54,6 +56,10 @@ std::vector<Symbol> Characters(std::string_view text) {
   return symbols;
 }
 
+uint32_t HashOf(std::string_view text) {
+  return static_cast<uint32_t>(std::hash<std::string_view>()(text));
+}
+
 }  // namespace
 
 // One text while it is merged.
@@ -94,11 +100,23 @@ struct PieceMerger::Work {
   }
 };
 
+size_t PieceMerger::SlotOf(std::string_view text, uint32_t hash) const {
+  const size_t mask = slots_.size() - 1;
+  size_t at = hash & mask;
+  while (slots_[at].piece != 0) {
+    if (slots_[at].hash == hash && pieces_[slots_[at].piece - 1].text == text) break;
+    at = (at + 1) & mask;
+  }
+  return at;
+}
+
 PieceMerger::PieceMerger(std::span<const Piece> pieces) {
+  CAIRN_CHECK(pieces.size() < std::numeric_limits<uint32_t>::max() / 4);
   size_t size = 0;
   for (const Piece& piece : pieces) size += piece.text.size();
   storage_.resize(size);
   pieces_.reserve(pieces.size());
+  slots_.resize(std::bit_ceil(2 * pieces.size() + 1));
   char* place = storage_.data();
   for (Piece piece : pieces) {
     if (piece.text.empty()) continue;
@@ -106,7 +124,11 @@ PieceMerger::PieceMerger(std::span<const Piece> pieces) {
     piece.text = {place, piece.text.size()};
     place += piece.text.size();
     if (std::isnan(piece.score)) piece.score = -std::numeric_limits<float>::infinity();
-    pieces_.emplace(piece.text, piece);
+    const uint32_t hash = HashOf(piece.text);
+    Slot& slot = slots_[SlotOf(piece.text, hash)];
+    if (slot.piece != 0) continue;
+    pieces_.push_back(piece);
+    slot = {hash, static_cast<uint32_t>(pieces_.size())};
     longest_piece_bytes_ = std::max(longest_piece_bytes_, piece.text.size());
   }
 }
@@ -118,8 +140,8 @@ bool PieceMerger::CoversAllText() const {
 
 const PieceMerger::Piece* PieceMerger::Find(std::string_view text) const {
   if (text.size() > longest_piece_bytes_) return nullptr;
-  const auto found = pieces_.find(text);
-  return found == pieces_.end() ? nullptr : &found->second;
+  const uint32_t piece = slots_[SlotOf(text, HashOf(text))].piece;
+  return piece == 0 ? nullptr : &pieces_[piece - 1];
 }
 
 void PieceMerger::Encode(std::string_view text, std::vector<TokenId>& ids) const {

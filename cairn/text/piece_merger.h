@@ -13,7 +13,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "cairn/base/ids.h"
@@ -49,11 +48,20 @@ class PieceMerger {
  private:
   struct Work;
 
+  // A place of the index.
+  struct Slot {
+    uint32_t hash = 0;
+    uint32_t piece = 0;  // index in pieces_ plus one; 0: nothing here
+  };
+
+  // Index of the text's slot, or of the free one where it would be.
+  size_t SlotOf(std::string_view text, uint32_t hash) const;
   const Piece* Find(std::string_view text) const;
   void AppendSymbol(std::string_view symbol, std::vector<TokenId>& ids) const;
 
   std::vector<char> storage_;  // the texts of pieces_
-  std::unordered_map<std::string_view, Piece> pieces_;
+  std::vector<Piece> pieces_;
+  std::vector<Slot> slots_;  // a power of two, at most half of them taken; open addressing
   size_t longest_piece_bytes_ = 0;
   std::array<std::optional<TokenId>, 256> byte_tokens_;
   std::optional<TokenId> unknown_;
