@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cairn/base/cpu_count.h"
 #include "cairn/base/env.h"
 #include "cairn/kernels/state_rows.h"
 #include "cairn/models/runnable.h"
@@ -16,6 +17,17 @@ namespace {
 constexpr int64_t kDefaultContext = 4096;
 constexpr int kMaxThreads = 512;
 
+Status RestrictCpus(const ModelArgs& args) {
+  if (args.cpus.empty()) return {};
+  const std::optional<std::vector<int>> cpus = ParseCpuList(args.cpus);
+  if (!cpus) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "--cpu-range {}: a list of processors and ranges like 0-3,8 would be right",
+                args.cpus);
+  }
+  return RunOnCpus(*cpus);
+}
+
 }  // namespace
 
 void ModelArgs::AddModelFlag(CLI::App& command) {
@@ -23,8 +35,9 @@ void ModelArgs::AddModelFlag(CLI::App& command) {
 }
 
 void ModelArgs::AddThreadFlag(CLI::App& command) {
-  command.add_option("-t,--threads", threads, "Threads (default: one per CPU)")
+  command.add_option("-t,--threads", threads, "Threads (default: one per core)")
       ->check(CLI::Range(1, kMaxThreads));
+  command.add_option("--cpu-range", cpus, "Processors to run on, as in 0-3,8 (default: any)");
 }
 
 void ModelArgs::AddStateFlags(CLI::App& command) {
@@ -74,6 +87,7 @@ Result<OpenedModel> OpenModel(const ModelArgs& args, DescribedFile described) {
   CAIRN_ASSIGN(const SequenceRunner::Options runner, RunnerOptionsOf(args, described.spec));
   options.context = runner.context;
   OpenedModel opened;
+  CAIRN_TRY(RestrictCpus(args));
   opened.pool = std::make_unique<ThreadPool>(args.threads > 0 ? args.threads : CpuCount());
   const int64_t start_us = NowMicroseconds();
   const ProgressLine progress("loading " + args.model);

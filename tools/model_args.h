@@ -23,7 +23,8 @@ struct ModelArgs {
   std::string model;
   int64_t context = 0;  // 0: the model's own, at most 4,096
   int64_t batch = 512;
-  int threads = 0;  // 0: one per CPU
+  int threads = 0;   // 0: one per core
+  std::string cpus;  // empty: any; else as --cpu-range
   std::string key_type = "f16";
   std::string value_type = "f16";
 

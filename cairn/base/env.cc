@@ -1,6 +1,7 @@
 #include "cairn/base/env.h"
 
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -10,12 +11,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <numeric>
 #include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "cairn/base/check.h"
+#include "cairn/base/cpu_count.h"
 
 namespace cairn {
 namespace {
@@ -250,10 +254,30 @@ int64_t NowUnixSeconds() {
 
 int CpuCount() {
   cpu_set_t allowed;
-  // Fails on machines with more cores than the set has bits.
-  if (::sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
-    return std::max(CPU_COUNT(&allowed), 1);
-  return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+  std::vector<int> cpus;
+  // Fails on machines with more processors than the set has bits.
+  if (::sched_getaffinity(0, sizeof(allowed), &allowed) == 0) {
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (CPU_ISSET(cpu, &allowed)) cpus.push_back(cpu);
+    }
+  } else {
+    cpus.resize(std::max(std::thread::hardware_concurrency(), 1u));
+    std::iota(cpus.begin(), cpus.end(), 0);
+  }
+  return CoresToUse("", cpus);
+}
+
+Status RunOnCpus(std::span<const int> cpus) {
+  cpu_set_t wanted;
+  CPU_ZERO(&wanted);
+  for (const int cpu : cpus) {
+    if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(cpu, &wanted);
+  }
+  if (::sched_setaffinity(0, sizeof(wanted), &wanted) == 0) return {};
+  return Fail(ErrorCode::kInvalidArgument,
+              "can't run on processors {}: {}; some of those that the machine has and allows would "
+              "be right",
+              fmt::join(cpus, ","), std::generic_category().message(errno));
 }
 
 uint64_t RandomSeed() {

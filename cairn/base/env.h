@@ -66,8 +66,13 @@ int64_t NowMicroseconds();
 // The calendar's clock, in seconds since 1970; it may jump.
 int64_t NowUnixSeconds();
 
-// Cores that this process may use, at least 1.
+// Cores that this process may compute on, at least 1: hyper-threads aside and within the limits of
+// its control groups (cpu_count.h).
 int CpuCount();
+
+// This thread and those it starts run on these processors only. Errors: none of them is there or
+// allowed.
+Status RunOnCpus(std::span<const int> cpus);
 
 // Different at every call.
 uint64_t RandomSeed();
