@@ -1,7 +1,7 @@
 // llamacpp_worker: one llama.cpp model that measures what lines on standard input ask for, in the
 // way of llama-bench and llama-batched-bench. bench/versus builds and drives it.
 //
-//   llamacpp_worker MODEL TYPE_K TYPE_V FLASH_ATTN STATES
+//   llamacpp_worker MODEL TYPE_K TYPE_V FLASH_ATTN STATES [F16_STATES]
 //
 // A line of words asks for one measurement; a line of JSON answers with the nanoseconds it took:
 //
@@ -28,6 +28,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "bench/llamacpp_state.h"
 
 namespace {
 
@@ -110,8 +112,12 @@ class Batch {
 
 class Worker {
  public:
-  Worker(Owned<llama_model> model, llama_context_params params, std::string states)
-      : model_(std::move(model)), params_(params), states_(std::move(states)) {}
+  Worker(Owned<llama_model> model, llama_context_params params, std::string states,
+         std::string f16_states)
+      : model_(std::move(model)),
+        params_(params),
+        states_(std::move(states)),
+        f16_states_(std::move(f16_states)) {}
 
   std::string Answer(const std::string& line) {
     if (line.starts_with("first ")) return First(line);
@@ -259,7 +265,13 @@ class Worker {
     return file.good() && !state_.empty();
   }
 
+  // With F16_STATES the state of one sequence is re-encoded from the file that lies there.
   bool ComputeState(const Request& request) {
+    if (!f16_states_.empty() && request.sequences == 1) {
+      if (!ReadState(f16_states_ + "-d" + std::to_string(request.depth) + ".state")) return false;
+      state_ = StateRecoder(state_, params_.type_k, params_.type_v).Run();
+      return !state_.empty();
+    }
     const int sequences = request.sequences;
     if (!Open(request.depth * sequences, sequences, request.threads)) return false;
     const int start = sequences == 1 ? DepthOnDisk(request.depth) : 0;
@@ -308,6 +320,7 @@ class Worker {
   const Owned<llama_model> model_;
   const llama_context_params params_;
   const std::string states_;
+  const std::string f16_states_;  // empty: none
   Owned<ggml_threadpool> pool_;
   Owned<llama_context> context_;
   Request opened_;  // what context_ was made for
@@ -319,9 +332,10 @@ class Worker {
 
 int Main(const std::vector<std::string>& arguments) {
   llama_context_params params = llama_context_default_params();
-  if (arguments.size() != 6 || !CacheType(arguments[2], params.type_k) ||
+  if (arguments.size() < 6 || arguments.size() > 7 || !CacheType(arguments[2], params.type_k) ||
       !CacheType(arguments[3], params.type_v)) {
-    std::fputs("usage: llamacpp_worker MODEL TYPE_K TYPE_V FLASH_ATTN STATES\n", stderr);
+    std::fputs("usage: llamacpp_worker MODEL TYPE_K TYPE_V FLASH_ATTN STATES [F16_STATES]\n",
+               stderr);
     return 2;
   }
   params.n_batch = kBatch;
@@ -338,7 +352,8 @@ int Main(const std::vector<std::string>& arguments) {
   Owned<llama_model> model(
       llama_model_load_from_file(arguments[1].c_str(), llama_model_default_params()));
   if (model == nullptr) return 1;
-  Worker worker(std::move(model), params, arguments[5]);
+  Worker worker(std::move(model), params, arguments[5],
+                arguments.size() == 7 ? arguments[6] : std::string());
   std::string line;
   while (std::getline(std::cin, line)) {
     std::printf("%s\n", worker.Answer(line).c_str());

@@ -39,7 +39,7 @@ CMAKE_OPTIONS = (
     "-DLLAMA_USE_PREBUILT_UI=OFF",
     "-DLLAMA_BUILD_IS_DEV=OFF",
 )
-WORKER_SOURCE = ROOT / "bench" / "llamacpp_worker.cc"
+WORKER_SOURCES = [ROOT / "bench" / name for name in ("llamacpp_worker.cc", "llamacpp_state.h")]
 OPENVINO_REQUIREMENTS = ROOT / "bench" / "openvino_requirements.txt"
 
 
@@ -60,7 +60,7 @@ class LlamaCpp:
         if not all((self.build / "bin" / program).exists() for program in PROGRAMS):
             say("fetching and building llama.cpp (some minutes, once)")
             self._build_programs()
-        if not self.worker.exists() or self.worker.stat().st_mtime < WORKER_SOURCE.stat().st_mtime:
+        if not self.worker.exists() or self.worker.stat().st_mtime < max(source.stat().st_mtime for source in WORKER_SOURCES):
             say("building llamacpp_worker")
             self._build_worker()
         self.states.mkdir(exist_ok=True)
@@ -78,10 +78,10 @@ class LlamaCpp:
 
     def _build_worker(self):
         libraries = self.build / "bin"
-        includes = [f"-isystem{self.source / part}" for part in ("include", "ggml/include")]
+        includes = [f"-I{ROOT}", *(f"-isystem{self.source / part}" for part in ("include", "ggml/include"))]
         linked = [f"-L{libraries}", f"-Wl,-rpath,{libraries}", *("-lllama", "-lggml", "-lggml-cpu", "-lggml-base")]
         partial = self.worker.with_suffix(".partial")
-        self._run(COMPILERS[self.compiler][1], "-std=c++20", "-O2", "-Wall", "-Wextra", *includes, WORKER_SOURCE,
+        self._run(COMPILERS[self.compiler][1], "-std=c++20", "-O2", "-Wall", "-Wextra", *includes, WORKER_SOURCES[0],
                   *linked, "-o", partial)  # fmt: skip
         os.replace(partial, self.worker)
 
@@ -94,8 +94,13 @@ class LlamaCpp:
     def worker_command(self, model, state, flash_attn):
         """One process: this model with keys and values stored as `state`. A state at a depth depends on
         all that its file's name tells."""
+        command = [str(self.worker), str(model), state, state, str(flash_attn)]
+        command.append(self._states(model, state, flash_attn))
+        return command if state == "f16" or not flash_attn else [*command, self._states(model, "f16", flash_attn)]
+
+    def _states(self, model, state, flash_attn):
         key = f"{model.stem}-{_digest(model)[:12]}-{state}-fa{flash_attn}-{LLAMACPP_PACKAGE.version}"
-        return [str(self.worker), str(model), state, state, str(flash_attn), str(self.states / key)]
+        return str(self.states / key)
 
 
 class OpenVino:

@@ -1,6 +1,7 @@
 """Measures rows in groups: all contestants of one model at one test take turns, round after round, so that
 a drift of the machine hits them alike."""
 
+import dataclasses
 import itertools
 import os
 import time
@@ -122,6 +123,8 @@ class Measurer:
     def _fill(self, model, test, side):
         if not test.depth:
             return
+        if side.state != "f16" and test.sequences == 1:  # re-encoded from it
+            self._fill(model, test, dataclasses.replace(side, state="f16"))
         for flash_attn in self._candidates(side):
             self.say(f"{model}: llama.cpp's state of {test.depth} tokens, {side.state}, -fa {flash_attn}")
             worker = self._worker(model, test, side, flash_attn)

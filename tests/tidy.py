@@ -51,6 +51,7 @@ THIRD_PARTY = {
     "doctest/": r".*(_test\.cc|_for_tests\.(h|cc)|/test_main\.cc)$|tests/",
     "benchmark/": r".*_bench\.cc$",
     "llama.h": r"bench/",
+    "ggml.h": r"bench/",
 }
 # The system's own headers: base is the only door to the outside; a program may mind its signals.
 SYSTEM_HEADER = re.compile(r"(sys|netinet|arpa|linux)/\w+\.h|(unistd|fcntl|malloc|pthread|poll|signal|sched|dirent|termios|netdb)\.h")
@@ -123,7 +124,7 @@ def is_test_code(path):
 def edge_problem(path, header):
     """Why `path` may not include the project's `header`, or None."""
     here, there = layer_of(path), layer_of(header)
-    if here is None and header.split("/")[0] in ("tools", "tests", "web"):
+    if here is None and header.split("/")[0] in ("tools", "tests", "web", "bench"):
         return None
     if there is None:
         return 'our own headers are included from the root: #include "cairn/<folder>/<file>.h"'
