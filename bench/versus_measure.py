@@ -24,6 +24,8 @@ from versus_rows import (
 SLOW_SAMPLE_S = 20  # a contestant whose samples take longer sits out all but the first SLOW_ROUNDS rounds
 SLOW_ROUNDS = 3
 CHOICE_ROUNDS = 2
+# llama.cpp's threads spin for a tenth of a second after their last work; nobody is measured beside them.
+SETTLE_S = 0.4
 
 
 class Measurer:
@@ -134,6 +136,7 @@ class Measurer:
         return self._choices[test, side][0] if side.engine == LLAMACPP else 0
 
     def _sample(self, model, test, side, flash_attn):
+        time.sleep(SETTLE_S)
         if test.kind == "first":
             return self._first_token(model, side, flash_attn)
         if test.kind == "memory":

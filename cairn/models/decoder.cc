@@ -9,6 +9,12 @@
 #include "cairn/models/token_loop.h"
 
 namespace cairn {
+namespace {
+
+// Rows that are read before the table's pages are given back; reading one again costs a fault.
+constexpr int64_t kEmbeddingRowsMapped = 256;
+
+}  // namespace
 
 Decoder::Decoder(ModelSpec spec, StateLayout layout, TokenCount context, ThreadPool& pool)
     : spec_(std::move(spec)), layout_(std::move(layout)), pool_(pool), ropes_(context) {
@@ -84,6 +90,12 @@ void Decoder::Embed() {
       Scale(to, static_cast<float>(spec_.embedding_scale), spec_.hidden);
     }
   });
+  // The system maps a row with its neighbours, so that after a long prompt the whole table would
+  // count as this process's memory.
+  embedding_rows_mapped_ += pass_.tokens;
+  if (embedding_rows_mapped_ < kEmbeddingRowsMapped) return;
+  embedding_rows_mapped_ = 0;
+  if (const MappedFile* file = file_->FileOf(embedding_->bytes)) file->DropPages(embedding_->bytes);
 }
 
 void Decoder::Forward(std::span<const BatchSpan> batch) {

@@ -47,6 +47,7 @@ class Decoder final : public Model {
 
   std::unique_ptr<WeightFile> file_;       // keeps the embedding's bytes mapped
   const TensorInfo* embedding_ = nullptr;  // [vocabulary, hidden], read row by row
+  int64_t embedding_rows_mapped_ = 0;      // at most; since the pages were given back
   PackArena arena_;                        // holds the matrices of what follows
   std::unique_ptr<Residual> residual_;
   std::vector<LayerParts> layers_;
