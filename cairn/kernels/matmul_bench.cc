@@ -1,22 +1,23 @@
 // Matrix products of the shapes of two small models, one thread.
 //
-// Counters: Gop/s (a multiply and an add are two), GB/s of packed weights. Weights of one benchmark
-// cycle through copies worth 64 MB, so that few tokens read them from memory, as a model does.
-// Arguments: output rows, columns, tokens.
+// Counters: Gop/s (a multiply and an add are two), GB/s of packed weights, and the share reached of
+// the bound: operations at the machine's peak or weights at its bandwidth, whichever takes longer
+// (16-bit products count as the two of 8 bits that they take). Weights of one benchmark cycle
+// through copies worth 64 MB, so that few tokens read them from memory, as a model does. Arguments:
+// output rows, columns, tokens.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "cairn/kernels/dequantize.h"
+#include "cairn/kernels/limits_for_tests.h"
 #include "cairn/kernels/matmul.h"
 #include "cairn/kernels/matmul_test_weights.h"
 #include "cairn/kernels/pack_arena.h"
 
 namespace cairn {
 namespace {
-
-constexpr int64_t kWorkingSetBytes = int64_t{64} << 20;
 
 using benchmark::Counter;
 
@@ -43,14 +44,24 @@ void RunProduct(benchmark::State& state, DType dtype, ActivationPrecision precis
   std::vector<float> y(static_cast<size_t>(tokens * rows));
   Activations activations;
   size_t next = 0;
-  for (auto _ : state) {
+  const auto call = [&] {
     activations.Set(x.data(), tokens, columns, columns);
     const MatMulTask task = {
         .matrix = &copies[next], .out = y.data(), .stride = rows, .precision = precision};
     MatMul(activations, std::span(&task, 1), pool);
     next = (next + 1) % copies.size();
-  }
+  };
+  WorkLog log;
+  pool.set_work_log(&log);
+  call();
+  pool.set_work_log(nullptr);
+  for (auto _ : state) call();
   ReportRates(state, 2 * tokens * rows * columns, copies[0].bytes());
+  const WorkDone& done = log[WorkKind::kMatrixProduct];
+  const int64_t read_from = copies[0].bytes() * static_cast<int64_t>(copies.size());
+  state.counters["share"] =
+      Counter(OneThreadLimits::Get().Bound(done.executed, done.weight_bytes, read_from),
+              Counter::kIsIterationInvariantRate);
 }
 
 void BM_Product(benchmark::State& state, DType dtype) {
