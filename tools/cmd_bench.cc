@@ -5,15 +5,20 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cairn/base/env.h"
 #include "cairn/sizing/parameters.h"
 #include "tools/bench_on_request.h"
+#include "tools/bench_roofline.h"
 #include "tools/bench_runner.h"
 #include "tools/commands.h"
 #include "tools/model_args.h"
@@ -32,12 +37,16 @@ struct BenchArgs {
   int64_t repetitions = 5;
   std::string format = "md";
   bool on_request = false;
+  bool roofline = false;
 };
 
 struct Measured {
   BenchTest test;
   int threads = 0;
-  std::vector<int64_t> samples_ns;
+  std::vector<int64_t> samples_ns = {};
+  std::vector<WorkLog> logs = {};  // one a sample, with --roofline
+  Bytes live_state = {};           // of all sequences that are kept
+  int64_t resident_bytes = 0;      // of the process, with them
 
   std::vector<double> TokensPerSecond() const {
     std::vector<double> rates;
@@ -63,14 +72,28 @@ double DeviationOf(const std::vector<double>& values) {
 }
 
 // One repetition more, unmeasured: memory and threads settle.
-Result<std::vector<int64_t>> Repeat(BenchRunner& runner, const BenchTest& test,
-                                    int64_t repetitions) {
-  std::vector<int64_t> samples;
+Status Repeat(BenchRunner& runner, int64_t repetitions, ThreadPool* logged, Measured& measured) {
   for (int64_t i = -1; i < repetitions; ++i) {
-    CAIRN_ASSIGN(const int64_t sample_ns, runner.Measure(test));
-    if (i >= 0) samples.push_back(sample_ns);
+    WorkLog log;
+    if (logged != nullptr) logged->set_work_log(&log);
+    const Result<int64_t> sample_ns = runner.Measure(measured.test);
+    if (logged != nullptr) logged->set_work_log(nullptr);
+    if (!sample_ns) return std::unexpected(sample_ns.error());
+    if (i < 0) continue;
+    measured.samples_ns.push_back(*sample_ns);
+    measured.logs.push_back(log);
   }
-  return samples;
+  return {};
+}
+
+// The bounds of the repetition in the middle.
+Result<TestBounds> BoundsOf(Roofline& roofline, const Measured& measured) {
+  std::vector<size_t> order(measured.samples_ns.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t i) { return measured.samples_ns[i]; });
+  const size_t middle = order[order.size() / 2];
+  return roofline.BoundsOf(
+      {measured.test, measured.samples_ns[middle] / 1000, measured.logs[middle]});
 }
 
 std::vector<BenchTest> TestsOf(const BenchArgs& args) {
@@ -89,6 +112,15 @@ std::vector<BenchTest> TestsOf(const BenchArgs& args) {
     for (const int64_t answer : args.answers) add(0, answer, depth);
   }
   return tests;
+}
+
+// Memory of this process that is in use now; 0 where the system doesn't tell.
+int64_t ResidentBytes() {
+  const Result<std::string> status = ReadFile("/proc/self/status", 1 << 16);
+  const std::string_view name = "VmRSS:";
+  const size_t at = status ? status->find(name) : std::string::npos;
+  if (at == std::string::npos) return 0;
+  return 1024 * std::strtoll(status->c_str() + at + name.size(), nullptr, 10);
 }
 
 // A description that is enough to run a model is enough to count it.
@@ -113,6 +145,8 @@ nlohmann::json JsonOf(const BenchArgs& args, const Model& model, const Measured&
           {"n_gen", measured.test.answer},
           {"n_depth", measured.test.depth},
           {"n_sequences", measured.test.sequences},
+          {"state_live_bytes", measured.live_state.value()},
+          {"resident_bytes", measured.resident_bytes},
           {"avg_ns", std::llround(MeanOf(ns))},
           {"stddev_ns", std::llround(DeviationOf(ns))},
           {"avg_ts", MeanOf(rates)},
@@ -140,17 +174,31 @@ Status RunThreads(const BenchArgs& args, const ModelArgs& model_args,
                MakeStoreFor(*opened.model, options, BenchSequences(tests)));
   BenchRunner runner(*opened.model, *store, options.chunk.value());
   if (args.on_request) return AnswerBenchRequests(runner, std::cin);
+  std::optional<Roofline> roofline;
+  if (args.roofline) {
+    CAIRN_ASSIGN(const StateCodecs codecs, StateCodecsOf(model_args));
+    roofline.emplace(*opened.pool, *opened.model, codecs);
+  }
+  std::vector<TestBounds> all_bounds;
   for (const BenchTest& test : tests) {
     const ProgressLine progress("measuring " + test.Name());
-    Measured measured = {.test = test, .threads = opened.pool->threads(), .samples_ns = {}};
-    CAIRN_ASSIGN(measured.samples_ns, Repeat(runner, test, args.repetitions));
+    Measured measured = {.test = test, .threads = opened.pool->threads()};
+    CAIRN_TRY(Repeat(runner, args.repetitions, roofline ? opened.pool.get() : nullptr, measured));
+    measured.live_state = store->LiveBytes();
+    measured.resident_bytes = ResidentBytes();
+    if (roofline) {
+      CAIRN_ASSIGN(all_bounds.emplace_back(), BoundsOf(*roofline, measured));
+    }
     progress.Update("");
     if (args.format == "md") {
       PrintMarkdownRow(args, *opened.model, measured);
     } else {
       rows.push_back(JsonOf(args, *opened.model, measured));
+      if (roofline)
+        rows.back()["roofline"] = nlohmann::json::parse(RooflineJson(all_bounds.back()));
     }
   }
+  if (roofline && args.format == "md") fmt::print("{}", RooflineMarkdown(all_bounds));
   return {};
 }
 
@@ -202,6 +250,9 @@ void AddBenchCommand(CLI::App& app, ChosenCommand& chosen) {
   command.add_flag("--on-request", args.on_request,
                    "Measure what lines on standard input ask for, like \"prompt 512 depth 4096\"; "
                    "-p, -n, -d and --sequences say how large they get");
+  command.add_flag(
+      "--roofline", args.roofline,
+      "Also measure what the machine allows, and show the share that each part reached");
   command.add_option("-r,--repetitions", args.repetitions, "Repetitions")
       ->check(CLI::Range(1, 10000));
   command.add_option("-o,--output", args.format, "md or json")
