@@ -29,18 +29,23 @@ Status TakeBias(const PartLoader& loader, std::string_view role, const RowChoice
 
 }  // namespace
 
+// Gate, up and down are called so, or w1, w3 and w2.
 Status Experts::LoadSeparate(const PartLoader& loader) {
+  const bool numbered = loader.Has("mlp.experts.0.w2");
+  const std::string gate = numbered ? "w1" : "gate_proj";
+  const std::string up = numbered ? "w3" : "up_proj";
+  const std::string down = numbered ? "w2" : "down_proj";
   for (int64_t e = 0; e < spec_.experts; ++e) {
     const std::string role = fmt::format("mlp.experts.{}.", e);
     Expert expert;
     if (spec_.gated) {
-      CAIRN_ASSIGN(expert.gate, loader.Matrix(role + "gate_proj", spec_.intermediate, input_,
-                                              spec_.expert_bias));
+      CAIRN_ASSIGN(expert.gate,
+                   loader.Matrix(role + gate, spec_.intermediate, input_, spec_.expert_bias));
     }
     CAIRN_ASSIGN(expert.up,
-                 loader.Matrix(role + "up_proj", spec_.intermediate, input_, spec_.expert_bias));
+                 loader.Matrix(role + up, spec_.intermediate, input_, spec_.expert_bias));
     CAIRN_ASSIGN(expert.down,
-                 loader.Matrix(role + "down_proj", input_, spec_.intermediate, spec_.expert_bias));
+                 loader.Matrix(role + down, input_, spec_.intermediate, spec_.expert_bias));
     experts_.push_back(std::move(expert));
   }
   return {};

@@ -12,6 +12,10 @@ extern const FamilyTensors kGemma3Tensors;
 extern const FamilyTensors kHunyuanTensors;
 extern const FamilyTensors kLlama4Tensors;
 extern const FamilyTensors kGptOssTensors;
+extern const FamilyTensors kBailingHybridTensors;
+extern const FamilyTensors kKimiLinearTensors;
+extern const FamilyTensors kMiniMaxTensors;
+extern const FamilyTensors kRetNetTensors;
 
 }  // namespace cairn
 

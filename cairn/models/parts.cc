@@ -13,6 +13,10 @@ struct MixerMaker {
   MixerOr operator()(const SharedAttentionSpec& spec) const {
     return MakeSharedAttention(build, spec);
   }
+  MixerOr operator()(const DeltaRuleSpec& spec) const { return MakeDelta(build, spec); }
+  MixerOr operator()(const LinearAttentionSpec& spec) const {
+    return MakeLinearAttention(build, spec);
+  }
   MixerOr operator()(const NoMixer& /*none*/) const { return nullptr; }
   template <class Other>
   MixerOr operator()(const Other& /*other*/) const {
@@ -23,7 +27,10 @@ struct MixerMaker {
 struct FeedForwardMaker {
   const LayerBuild& build;
 
-  FeedForwardOr operator()(const GatedMlpSpec& spec) const { return MakeGatedMlp(build, spec); }
+  FeedForwardOr operator()(const GatedMlpSpec& spec) const {
+    // Some files call a dense network otherwise than the experts of other layers.
+    return MakeGatedMlp(build, spec, build.loader.Has("dense_mlp.down_proj") ? "dense_mlp" : "mlp");
+  }
   FeedForwardOr operator()(const MlpSpec& spec) const { return MakeMlp(build, spec); }
   FeedForwardOr operator()(const MixtureSpec& spec) const { return MakeMixture(build, spec); }
   FeedForwardOr operator()(const NoFeedForward& /*none*/) const { return nullptr; }

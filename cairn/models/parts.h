@@ -24,6 +24,10 @@ ResidualOr MakeResidual(const ModelBuild& build);
 MixerOr MakeAttention(const LayerBuild& build, const AttentionSpec& spec);
 // Keys and values are another layer's.
 MixerOr MakeSharedAttention(const LayerBuild& build, const SharedAttentionSpec& spec);
+// mixer_delta.cc
+MixerOr MakeDelta(const LayerBuild& build, const DeltaRuleSpec& spec);
+// mixer_linear.cc
+MixerOr MakeLinearAttention(const LayerBuild& build, const LinearAttentionSpec& spec);
 // feed_forward.cc. `role` is "mlp" or where else in the layer the matrices are.
 FeedForwardOr MakeGatedMlp(const LayerBuild& build, const GatedMlpSpec& spec,
                            std::string_view role = "mlp");

@@ -19,6 +19,8 @@ struct MissingMixer {
   std::string operator()(const SharedAttentionSpec& shared) const {
     return (*this)(shared.attention);
   }
+  std::string operator()(const DeltaRuleSpec& /*delta*/) const { return ""; }
+  std::string operator()(const LinearAttentionSpec& /*linear*/) const { return ""; }
   std::string operator()(const NoMixer& none) const {
     return none.parameters == 0 ? "" : KindOf(none);
   }

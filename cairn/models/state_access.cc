@@ -1,5 +1,7 @@
 #include "cairn/models/state_access.h"
 
+#include <algorithm>
+#include <array>
 #include <variant>
 
 #include "cairn/base/check.h"
@@ -34,11 +36,13 @@ FixedPlace FixedPlaceOf(const StateLayout& layout, LayerIndex layer, std::string
 
 void RoundTo(DType dtype, float* x, int64_t count) {
   if (dtype == DType::kF32) return;
-  for (int64_t i = 0; i < count; ++i) {
-    std::byte stored[sizeof(float)];
-    StoreFloats(dtype, x + i, 1, stored);
-    DequantizeRow(dtype, {stored, static_cast<size_t>(BytesOf(dtype, ElementCount(1)).value())},
-                  x + i, 1);
+  constexpr int64_t kPiece = 256;
+  std::array<std::byte, kPiece * sizeof(float)> stored;
+  for (int64_t i = 0; i < count; i += kPiece) {
+    const int64_t size = std::min(kPiece, count - i);
+    const auto bytes = static_cast<size_t>(BytesOf(dtype, ElementCount(size)).value());
+    StoreFloats(dtype, x + i, size, stored.data());
+    DequantizeRow(dtype, {stored.data(), bytes}, x + i, size);
   }
 }
 

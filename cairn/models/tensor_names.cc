@@ -12,7 +12,8 @@ namespace cairn {
 namespace {
 
 constexpr std::array kFamilies = {
-    &kGemma2Tensors, &kGemma3Tensors, &kHunyuanTensors, &kLlama4Tensors, &kGptOssTensors,
+    &kGemma2Tensors,  &kGemma3Tensors,     &kHunyuanTensors,       &kLlama4Tensors, &kGptOssTensors,
+    &kMiniMaxTensors, &kKimiLinearTensors, &kBailingHybridTensors, &kRetNetTensors,
 };
 
 constexpr std::array kGguf = {

@@ -7,6 +7,7 @@
 
 #include "cairn/spec/family_delta.h"
 #include "cairn/spec/limits.h"
+#include "cairn/spec/run_facts.h"
 #include "cairn/spec/sized_families.h"
 
 namespace cairn {
@@ -17,6 +18,12 @@ constexpr int64_t kMaxKernel = 1024;
 constexpr int64_t kMaxMatrix = int64_t{1} << 34;
 
 }  // namespace
+
+Status RequireSilu(const HfConfig& config) {
+  CAIRN_ASSIGN(const Activation activation, ActivationFromConfig(config, "hidden_act", "silu"));
+  if (activation == Activation::kSilu) return {};
+  return config.Unsupported("hidden_act", "silu for this architecture");
+}
 
 Status CheckMatrix(const HfConfig& config, std::string_view key, int64_t heads, int64_t keys,
                    int64_t values) {
@@ -80,6 +87,7 @@ Result<ModelSpec> QwenDelta(const ConfigSource& source, std::string_view family)
   attention.output_bias = attention.qkv_bias;
   CAIRN_ASSIGN(const bool gates, config.BoolOr("attn_output_gate", true));
   if (gates) {
+    attention.output_gate = OutputGate::kChannels;
     attention.other_parameters = dimensions.hidden * dimensions.heads * dimensions.key_width;
   }
   DeltaRuleSpec delta;
@@ -96,6 +104,29 @@ Result<ModelSpec> QwenDelta(const ConfigSource& source, std::string_view family)
     model.layers.push_back(layer);
   }
   return model;
+}
+
+// A quarter of each head turns, norm weights lie around 0; queries and keys are normed.
+constexpr RunFacts kQwen = {.partial_rotation = true, .rotated_part = 0.25};
+
+Status RunQwenDelta(const ConfigSource& source, ModelSpec& model, bool normalises) {
+  CAIRN_TRY(RequireSilu(source.config));
+  CAIRN_TRY(DescribeDecoder(source, kQwen, model));
+  model.norm_weight_plus_one = true;
+  for (LayerSpec& layer : model.layers) {
+    auto* mixture = std::get_if<MixtureSpec>(&layer.feed_forward);
+    if (mixture != nullptr) mixture->router.normalise = normalises;
+  }
+  return {};
+}
+
+Status RunQwen3Next(const ConfigSource& source, ModelSpec& model) {
+  CAIRN_ASSIGN(const bool normalises, source.config.BoolOr("norm_topk_prob", true));
+  return RunQwenDelta(source, model, normalises);
+}
+
+Status RunQwen35(const ConfigSource& source, ModelSpec& model) {
+  return RunQwenDelta(source, model, true);
 }
 
 Result<ModelSpec> Qwen3NextFromConfig(const ConfigSource& source) {
@@ -142,12 +173,47 @@ Result<ModelSpec> MiniMaxFromConfig(const ConfigSource& source) {
   return model;
 }
 
+constexpr RunFacts kMiniMax = {.norm_epsilon = 1e-5};
+
+// Each branch's normed input stands for the residual; factors for both sides of the sum.
+Result<BranchScale> MiniMaxScale(const HfConfig& config, std::string_view branch) {
+  BranchScale scale = {.keeps_normed = true};
+  constexpr FloatRange kRange = {-1e4, 1e4};
+  CAIRN_ASSIGN(scale.keep, config.FloatOr(fmt::format("{}_alpha_factor", branch), kRange, 1));
+  CAIRN_ASSIGN(scale.add, config.FloatOr(fmt::format("{}_beta_factor", branch), kRange, 1));
+  return scale;
+}
+
+Status RunMiniMax(const ConfigSource& source, ModelSpec& model) {
+  const HfConfig& config = source.config;
+  CAIRN_TRY(RequireSilu(config));
+  CAIRN_TRY(DescribeDecoder(source, kMiniMax, model));
+  for (const std::string_view key :
+       {"sliding_window", "postnorm", "rotary_dim", "layernorm_full_attention_alpha",
+        "shared_intermediate_size"}) {
+    if (config.Has(key)) return config.Unsupported(key, "none for this architecture");
+  }
+  CAIRN_ASSIGN(const int64_t block, config.IntOr("block_size", {1, 1 << 16}, 256));
+  CAIRN_ASSIGN(const BranchScale full, MiniMaxScale(config, "full_attn"));
+  CAIRN_ASSIGN(const BranchScale linear, MiniMaxScale(config, "linear_attn"));
+  CAIRN_ASSIGN(const BranchScale mlp, MiniMaxScale(config, "mlp"));
+  for (LayerSpec& layer : model.layers) {
+    auto* lightning = std::get_if<LinearAttentionSpec>(&layer.mixer);
+    if (lightning != nullptr) lightning->table_block = block;
+    layer.mixer_scale = lightning != nullptr ? linear : full;
+    layer.feed_forward_scale = mlp;
+    auto* mixture = std::get_if<MixtureSpec>(&layer.feed_forward);
+    if (mixture != nullptr) mixture->router.normalise = true;
+  }
+  return {};
+}
+
 constexpr auto kRows = std::to_array<SizedFamily>({
-    {"qwen3_next", Qwen3NextFromConfig},
-    {"qwen3_5", Qwen35FromConfig},
-    {"qwen3_5_text", Qwen35FromConfig},
-    {"qwen3_5_moe_text", Qwen35FromConfig},
-    {"minimax", MiniMaxFromConfig},
+    {"qwen3_next", Runs<Qwen3NextFromConfig, RunQwen3Next>},
+    {"qwen3_5", Runs<Qwen35FromConfig, RunQwen35>},
+    {"qwen3_5_text", Runs<Qwen35FromConfig, RunQwen35>},
+    {"qwen3_5_moe_text", Runs<Qwen35FromConfig, RunQwen35>},
+    {"minimax", Runs<MiniMaxFromConfig, RunMiniMax>},
     {"minimax_m1", MiniMaxFromConfig},
     {"minimax_text_01", MiniMaxFromConfig},
 });

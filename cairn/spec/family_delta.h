@@ -22,6 +22,8 @@ Status CheckMatrix(const HfConfig& config, std::string_view key, int64_t heads, 
 Result<std::vector<bool>> LinearLayers(const HfConfig& config, size_t layers, int64_t period,
                                        std::initializer_list<std::string_view> others = {
                                            "full_attention"});
+// Convolutions and lightning attention pass no other activation.
+Status RequireSilu(const HfConfig& config);
 // Gated DeltaNet by its linear_... keys.
 Result<DeltaRuleSpec> GatedDeltaFromConfig(const HfConfig& config, int64_t hidden);
 

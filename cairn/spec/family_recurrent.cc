@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <string_view>
+#include <variant>
 
 #include "cairn/spec/limits.h"
+#include "cairn/spec/run_facts.h"
 #include "cairn/spec/sized_families.h"
 
 namespace cairn {
@@ -48,6 +51,35 @@ Result<ModelSpec> RetNetFromConfig(const ConfigSource& source) {
   model.layers.assign(static_cast<size_t>(frame.layers),
                       {.mixer = retention, .feed_forward = GatedMlpSpec{.intermediate = width}});
   return model;
+}
+
+constexpr RunFacts kRetNet = {.norm_key = "norm_eps"};
+
+// Variants that other code has options for.
+Status CheckRetention(const HfConfig& config, int64_t heads) {
+  for (const std::string_view key : {"attn", "feature_map"}) {
+    if (config.Has(key)) return config.Unsupported(key, "none for this architecture");
+  }
+  for (const std::string_view key : {"use_output_gate", "elementwise_affine"}) {
+    CAIRN_ASSIGN(const bool written, config.BoolOr(key, true));
+    if (!written) return config.Unsupported(key, "true");
+  }
+  CAIRN_ASSIGN(const int64_t kv_heads, config.IntOr("num_kv_heads", {1, kMaxHeads}, heads));
+  if (kv_heads != heads) return config.Unsupported("num_kv_heads", fmt::format("{}", heads));
+  CAIRN_ASSIGN(const Activation gate, ActivationFromConfig(config, "hidden_act", "swish"));
+  if (gate == Activation::kSilu) return {};
+  return config.Unsupported("hidden_act", "swish for this architecture");
+}
+
+Status RunRetNet(const ConfigSource& source, ModelSpec& model) {
+  CAIRN_TRY(DescribeDecoder(source, kRetNet, model));
+  for (LayerSpec& layer : model.layers) {
+    auto& retention = std::get<LinearAttentionSpec>(layer.mixer);
+    CAIRN_TRY(CheckRetention(source.config, retention.heads));
+    if (retention.key_width % 2 != 0) return source.config.Unsupported("expand_k", "even heads");
+    retention.rope = Rope{.width = retention.key_width, .scaling = {}};
+  }
+  return {};
 }
 
 // The pattern of kinds repeats and is cut at the depth.
@@ -157,7 +189,7 @@ Result<ModelSpec> Lfm2FromConfig(const ConfigSource& source) {
 }
 
 constexpr auto kRows = std::to_array<SizedFamily>({
-    {"retnet", RetNetFromConfig},
+    {"retnet", Runs<RetNetFromConfig, RunRetNet>},
     {"recurrent_gemma", RecurrentGemmaFromConfig},
     {"lfm2", Lfm2FromConfig},
     {"lfm2_moe", Lfm2FromConfig},

@@ -134,6 +134,7 @@ struct DeltaRuleSpec {
   int64_t conv_kernel = 0;
   std::optional<DType> dtype = std::nullopt;  // of the matrices, where the model says
   int64_t other_parameters = 0;
+  double decay_bound = 0;  // decays are exp(bound * sigmoid), not exp(-rate * softplus); 0: not so
 };
 
 // Linear attention without a delta rule: a decayed sum of k v^T.
@@ -144,6 +145,8 @@ struct LinearAttentionSpec {
   int64_t key_width = 0;
   int64_t value_width = 0;
   int64_t other_parameters = 0;
+  std::optional<Rope> rope = std::nullopt;  // of retention's queries and keys
+  int64_t table_block = 0;  // tokens of the tables of decays that files may hold
 };
 
 struct MambaSpec {

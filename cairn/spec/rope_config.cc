@@ -109,7 +109,7 @@ Result<RopeScaling> ReadScaling(const HfConfig& section, const HfConfig& config,
 Result<Rope> TurningPart(const HfConfig& section, const HfConfig& config,
                          const RopeDefaults& defaults) {
   constexpr std::string_view kPart = "partial_rotary_factor";
-  CAIRN_ASSIGN(const double outer, config.FloatOr(kPart, {0, 1}, 1));
+  CAIRN_ASSIGN(const double outer, config.FloatOr(kPart, {0, 1}, defaults.part));
   CAIRN_ASSIGN(const double part, section.FloatOr(kPart, {0, 1}, outer));
   if (part != 1 && !defaults.partial) {
     return section.Unsupported(kPart, "1 for this architecture");

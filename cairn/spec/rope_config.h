@@ -20,6 +20,7 @@ struct RopeDefaults {
   double base = 10000;        // where the file names none
   TokenCount context_length;  // stands for an original context that isn't given
   bool partial = false;       // partial_rotary_factor may leave channels unturned
+  double part = 1;            // what partial_rotary_factor is where the file names none
 };
 
 // rope_parameters {rope_theta, rope_type, factor, ...} of newer files, or rope_theta beside

@@ -38,7 +38,8 @@ class Describer {
     CAIRN_ASSIGN(Rope rope, RopeFromConfig(config_, {.width = attention.key_width,
                                                      .base = facts_.rope_base,
                                                      .context_length = context_,
-                                                     .partial = facts_.partial_rotation}));
+                                                     .partial = facts_.partial_rotation,
+                                                     .part = facts_.rotated_part}));
     rope.pairs = facts_.pairs;
     attention.rope = rope;
     return {};

@@ -19,6 +19,7 @@ struct RunFacts {
   double rope_base = 10000;
   RopePairs pairs = RopePairs::kHalfSplit;
   bool partial_rotation = false;  // partial_rotary_factor means something
+  double rotated_part = 1;        // where the file names no partial_rotary_factor
   bool rotates = true;
   double norm_epsilon = 1e-6;
   std::string_view norm_key = "rms_norm_eps";
