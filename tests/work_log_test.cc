@@ -21,7 +21,8 @@ int64_t AttentionOperations(const WorkLog& log) {
 
 bool IsAllSoftmax(const ModelSpec& spec) {
   return std::ranges::all_of(spec.layers, [](const LayerSpec& layer) {
-    return std::holds_alternative<AttentionSpec>(layer.mixer);
+    const auto* attention = std::get_if<AttentionSpec>(&layer.mixer);
+    return attention != nullptr && !attention->index;
   });
 }
 

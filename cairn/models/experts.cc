@@ -126,14 +126,16 @@ void Experts::GroupByExpert(int64_t count, const Picks& picks) {
   const int64_t all = count * spec_.experts_per_token;
   std::ranges::fill(first_, 0);
   for (int64_t i = 0; i < all; ++i) {
-    ++first_[static_cast<size_t>(picks.experts[static_cast<size_t>(i)]) + 1];
+    const int32_t expert = picks.experts[static_cast<size_t>(i)];
+    if (expert != kNoExpert) ++first_[static_cast<size_t>(expert) + 1];
   }
   for (size_t e = 1; e < first_.size(); ++e) first_[e] += first_[e - 1];
   grouped_.resize(static_cast<size_t>(all));
   // Each expert's end is its first place until its picks are in.
   for (int64_t i = 0; i < all; ++i) {
-    const auto expert = static_cast<size_t>(picks.experts[static_cast<size_t>(i)]);
-    grouped_[static_cast<size_t>(first_[expert]++)] = i;
+    const int32_t expert = picks.experts[static_cast<size_t>(i)];
+    if (expert != kNoExpert)
+      grouped_[static_cast<size_t>(first_[static_cast<size_t>(expert)]++)] = i;
   }
   for (size_t e = first_.size() - 1; e > 0; --e) first_[e] = first_[e - 1];
   first_[0] = 0;

@@ -16,6 +16,7 @@ extern const FamilyTensors kBailingHybridTensors;
 extern const FamilyTensors kKimiLinearTensors;
 extern const FamilyTensors kMiniMaxTensors;
 extern const FamilyTensors kRetNetTensors;
+extern const FamilyTensors kZayaTensors;
 
 }  // namespace cairn
 

@@ -17,24 +17,6 @@ static_assert(kTileRows == kRowsPerBlock);
 
 enum Slot { kQuery, kKey, kValue, kGate, kAttended };
 
-AttentionShape ShapeOf(const AttentionSpec& spec, const AttentionWeights& weights,
-                       const StateLayout::RowsPlace& keys, const StateLayout::RowsPlace& values) {
-  AttentionShape shape;
-  shape.heads = spec.heads;
-  shape.kv_heads = spec.kv_heads;
-  shape.key_width = spec.key_width;
-  shape.value_width = spec.value_width;
-  shape.scale = static_cast<float>(spec.scale);
-  shape.score_cap = static_cast<float>(spec.score_cap);
-  const int64_t limit = spec.lifetime.tokens.value();
-  if (spec.lifetime.kind == Lifetime::Kind::kWindow) shape.window = limit;
-  if (spec.lifetime.kind == Lifetime::Kind::kChunk) shape.chunk = limit;
-  if (!weights.sinks.empty()) shape.sinks = weights.sinks.data();
-  shape.key_codec = keys.rows->codec;
-  shape.value_codec = values.rows->codec;
-  return shape;
-}
-
 float TemperatureAt(const QueryTemperature& temperature, int64_t position) {
   const double steps =
       std::floor(static_cast<double>(position + temperature.offset) / temperature.interval);
@@ -78,7 +60,8 @@ Status AttentionMixer::LoadKeysAndValues(const PartLoader& loader) {
                loader.MatrixOrRows("self_attn.k_proj", "self_attn.qkv_proj",
                                    {.total = total, .first = query_rows, .count = key_rows},
                                    hidden_, spec_.qkv_bias));
-  if (spec_.value_is_key) return {};
+  // The token before makes some of them, by matrices of a mixer of its own.
+  if (spec_.value_is_key || spec_.delayed_values > 0) return {};
   CAIRN_ASSIGN(
       weights_.value,
       loader.MatrixOrRows("self_attn.v_proj", "self_attn.qkv_proj",
@@ -194,6 +177,23 @@ void AttentionMixer::StoreRows(const BatchSpan& span, int64_t index, int64_t tok
            table(values_).Block(block) + values_.slot->offset.value());
 }
 
+AttentionShape AttentionMixer::Shape() const {
+  AttentionShape shape;
+  shape.heads = spec_.heads;
+  shape.kv_heads = spec_.kv_heads;
+  shape.key_width = spec_.key_width;
+  shape.value_width = spec_.value_width;
+  shape.scale = static_cast<float>(spec_.scale);
+  shape.score_cap = static_cast<float>(spec_.score_cap);
+  const int64_t limit = spec_.lifetime.tokens.value();
+  if (spec_.lifetime.kind == Lifetime::Kind::kWindow) shape.window = limit;
+  if (spec_.lifetime.kind == Lifetime::Kind::kChunk) shape.chunk = limit;
+  if (!weights_.sinks.empty()) shape.sinks = weights_.sinks.data();
+  shape.key_codec = keys_.rows->codec;
+  shape.value_codec = values_.rows->codec;
+  return shape;
+}
+
 void AttentionMixer::Attend(const Pass& pass, const Made& made) {
   const int64_t query_stride = spec_.heads * spec_.key_width;
   const int64_t out_stride = spec_.heads * spec_.value_width;
@@ -210,8 +210,7 @@ void AttentionMixer::Attend(const Pass& pass, const Made& made) {
     to.queries = made.query + first * query_stride;
     to.out = made.attended + first * out_stride;
   });
-  Attention(ShapeOf(spec_, weights_, keys_, values_), spans_, query_stride, out_stride,
-            pass.work->attention(), *pass.pool);
+  Attention(Shape(), spans_, query_stride, out_stride, pass.work->attention(), *pass.pool);
 }
 
 void AttentionMixer::Output(const Pass& pass, std::span<const int64_t> rows, const Made& made,

@@ -30,7 +30,7 @@ class AttentionMixer : public Mixer {
  public:
   // `spec` must outlive the mixer. `shares`: keys and values are another layer's.
   AttentionMixer(const LayerBuild& build, const AttentionSpec& spec, bool shares);
-  Status Load(const PartLoader& loader);
+  virtual Status Load(const PartLoader& loader);
 
   void Run(const Pass& pass, const float* normed, std::span<const int64_t> rows,
            float* out) override;
@@ -47,6 +47,12 @@ class AttentionMixer : public Mixer {
 
   const AttentionSpec& spec() const { return spec_; }
   const AttentionWeights& weights() const { return weights_; }
+  int64_t hidden() const { return hidden_; }
+  const RopeTable* rope() const { return rope_; }
+  const StateLayout::RowsPlace& keys() const { return keys_; }
+  const StateLayout::RowsPlace& values() const { return values_; }
+  // Of all heads, as the rows are stored.
+  AttentionShape Shape() const;
   Made MakeRoom(const Pass& pass) const;
   // Queries, keys, values and gates of all tokens, before norms and rotation.
   virtual void Project(const Pass& pass, const float* normed, const Made& made);

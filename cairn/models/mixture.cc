@@ -7,6 +7,7 @@
 #include "cairn/kernels/ops.h"
 #include "cairn/models/feed_forward.h"
 #include "cairn/models/parts.h"
+#include "cairn/models/router_zaya.h"
 #include "cairn/models/token_loop.h"
 
 namespace cairn {
@@ -115,7 +116,11 @@ void Mixture::RunOn(const Pass& pass, const float* x, const float* router_x,
 }
 
 FeedForwardOr MakeMixture(const LayerBuild& build, const MixtureSpec& spec) {
-  CAIRN_ASSIGN(std::unique_ptr<Mixture> mixture, Mixture::Load(build, spec));
+  std::unique_ptr<Router> router;
+  if (spec.router.network_width > 0) {
+    CAIRN_ASSIGN(router, NetworkRouter::Load(build, spec));
+  }
+  CAIRN_ASSIGN(std::unique_ptr<Mixture> mixture, Mixture::Load(build, spec, std::move(router)));
   return mixture;
 }
 

@@ -9,7 +9,11 @@ namespace {
 struct MixerMaker {
   const LayerBuild& build;
 
-  MixerOr operator()(const AttentionSpec& spec) const { return MakeAttention(build, spec); }
+  MixerOr operator()(const AttentionSpec& spec) const {
+    if (spec.conv_head_kernel > 0) return MakeZayaAttention(build, spec);
+    if (spec.index) return MakeBlockSparseAttention(build, spec);
+    return MakeAttention(build, spec);
+  }
   MixerOr operator()(const SharedAttentionSpec& spec) const {
     return MakeSharedAttention(build, spec);
   }
@@ -41,6 +45,9 @@ struct ResidualMaker {
 
   ResidualOr operator()(const PlainResidualSpec& /*plain*/) const {
     return MakePlainResidual(build);
+  }
+  ResidualOr operator()(const ChannelScalesSpec& /*scales*/) const {
+    return MakeScaledResidual(build);
   }
   template <class Other>
   ResidualOr operator()(const Other& /*other*/) const {

@@ -28,6 +28,10 @@ MixerOr MakeSharedAttention(const LayerBuild& build, const SharedAttentionSpec& 
 MixerOr MakeDelta(const LayerBuild& build, const DeltaRuleSpec& spec);
 // mixer_linear.cc
 MixerOr MakeLinearAttention(const LayerBuild& build, const LinearAttentionSpec& spec);
+// mixer_zaya.cc
+MixerOr MakeZayaAttention(const LayerBuild& build, const AttentionSpec& spec);
+// mixer_block_sparse.cc
+MixerOr MakeBlockSparseAttention(const LayerBuild& build, const AttentionSpec& spec);
 // feed_forward.cc. `role` is "mlp" or where else in the layer the matrices are.
 FeedForwardOr MakeGatedMlp(const LayerBuild& build, const GatedMlpSpec& spec,
                            std::string_view role = "mlp");
@@ -36,6 +40,8 @@ FeedForwardOr MakeMlp(const LayerBuild& build, const MlpSpec& spec, std::string_
 FeedForwardOr MakeMixture(const LayerBuild& build, const MixtureSpec& spec);
 // residual_plain.cc
 ResidualOr MakePlainResidual(const ModelBuild& build);
+// residual_scales.cc
+ResidualOr MakeScaledResidual(const ModelBuild& build);
 
 }  // namespace cairn
 

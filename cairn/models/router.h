@@ -14,6 +14,9 @@
 
 namespace cairn {
 
+// Stands for an expert where a token passes none.
+inline constexpr int32_t kNoExpert = -1;
+
 // The picks of a batch: [tokens][picks].
 struct Picks {
   std::vector<int32_t> experts;

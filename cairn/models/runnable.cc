@@ -9,8 +9,9 @@ namespace {
 // What no part computes; empty: nothing. The rows of parts.cc have their counterpart here.
 struct MissingMixer {
   std::string operator()(const AttentionSpec& attention) const {
-    if (attention.index) return KindOf(attention);
-    if (attention.conv_kernel != 0 || attention.conv_history != 0) {
+    if (attention.index && attention.index->block == 0) return KindOf(attention);
+    if (attention.conv_kernel != 0 ||
+        (attention.conv_history != 0 && attention.conv_head_kernel == 0)) {
       return "attention behind a convolution";
     }
     if (attention.output_gate == OutputGate::kHeads) return "attention with a gate for each head";
@@ -41,6 +42,15 @@ struct MissingFeedForward {
   std::string operator()(const NoFeedForward& /*none*/) const { return ""; }
 };
 
+struct HasResidual {
+  bool operator()(const PlainResidualSpec& /*plain*/) const { return true; }
+  bool operator()(const ChannelScalesSpec& /*scales*/) const { return true; }
+  template <class Other>
+  bool operator()(const Other& /*other*/) const {
+    return false;
+  }
+};
+
 std::string MissingFor(const LayerSpec& layer) {
   const std::string mixer = std::visit(MissingMixer(), layer.mixer);
   if (!mixer.empty()) return mixer;
@@ -57,7 +67,7 @@ Status CheckRunnable(const ModelSpec& model) {
     return Fail(ErrorCode::kUnsupported, "{} can be sized but not run yet: layer {} is {}",
                 model.family, i, missing);
   }
-  if (!std::holds_alternative<PlainResidualSpec>(model.residual)) {
+  if (!std::visit(HasResidual(), model.residual)) {
     return Fail(ErrorCode::kUnsupported, "{} can be sized but not run yet: its residual streams",
                 model.family);
   }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array kFamilies = {
     &kGemma2Tensors,  &kGemma3Tensors,     &kHunyuanTensors,       &kLlama4Tensors, &kGptOssTensors,
-    &kMiniMaxTensors, &kKimiLinearTensors, &kBailingHybridTensors, &kRetNetTensors,
+    &kMiniMaxTensors, &kKimiLinearTensors, &kBailingHybridTensors, &kRetNetTensors, &kZayaTensors,
 };
 
 constexpr std::array kGguf = {

@@ -197,6 +197,8 @@ Result<SparsePart> SparsePartFromSection(const HfConfig& sparse, size_t layers) 
   CAIRN_ASSIGN(const int64_t blocks, sparse.IntOr("sparse_topk_blocks", {0, 1 << 20}, 0));
   CAIRN_ASSIGN(const int64_t block, sparse.IntOr("sparse_block_size", {1, 1 << 20}, 1));
   part.picks = blocks * block;
+  part.index.block = block;
+  CAIRN_ASSIGN(part.index.local_blocks, sparse.IntOr("sparse_local_block", {0, 1 << 20}, 1));
   part.layers.assign(layers, true);
   if (!sparse.Has("sparse_attention_freq")) return part;
   CAIRN_ASSIGN(const auto flags, sparse.Ints("sparse_attention_freq", layers, {0, 1}));
@@ -222,6 +224,8 @@ Result<SparsePart> SparsePartFromTypes(const HfConfig& config, size_t layers) {
   CAIRN_ASSIGN(const int64_t blocks, config.IntOr("index_topk_blocks", {0, 1 << 20}, 0));
   CAIRN_ASSIGN(const int64_t block, config.IntOr("index_block_size", {1, 1 << 20}, 1));
   part.picks = blocks * block;
+  part.index.block = block;
+  CAIRN_ASSIGN(part.index.local_blocks, config.IntOr("index_local_blocks", {0, 1 << 20}, 1));
   return part;
 }
 
@@ -257,8 +261,8 @@ constexpr auto kRows = std::to_array<SizedFamily>({
     {"mimo_v2_flash", MimoV2FromConfig},
     {"mimo_v2", MimoV2FromConfig},
     {"baichuan_m1", BaichuanM1FromConfig},
-    {"minimax_m3", MiniMaxM3FromConfig},
-    {"minimax_m3_vl_text", MiniMaxM3FromConfig},
+    {"minimax_m3", Runs<MiniMaxM3FromConfig, RunMiniMaxM3>},
+    {"minimax_m3_vl_text", Runs<MiniMaxM3FromConfig, RunMiniMaxM3>},
 });
 
 }  // namespace

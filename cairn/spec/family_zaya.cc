@@ -1,8 +1,11 @@
 // Zaya: queries and keys behind two convolutions, half of the values made by the token before.
 #include <array>
+#include <optional>
 #include <string>
 
 #include "cairn/spec/limits.h"
+#include "cairn/spec/rope_config.h"
+#include "cairn/spec/run_facts.h"
 #include "cairn/spec/sized_families.h"
 
 namespace cairn {
@@ -28,6 +31,7 @@ Result<AttentionSpec> AttentionFromConfig(const HfConfig& config, const Dimensio
   CAIRN_ASSIGN(const int64_t first, config.IntOr("cca_time0", {1, 1024}, 2));
   CAIRN_ASSIGN(const int64_t second, config.IntOr("cca_time1", {1, 1024}, 2));
   attention.conv_history = first + second - 2;
+  attention.conv_head_kernel = second;
   attention.delayed_values = attention.kv_heads * attention.value_width / 2;
   const int64_t channels = (attention.heads + attention.kv_heads) * attention.key_width;
   attention.other_parameters = channels * (first + 1);
@@ -88,8 +92,60 @@ Result<ModelSpec> ZayaFromConfig(const ConfigSource& source) {
   return model;
 }
 
+constexpr RunFacts kFacts = {.rotates = false, .norm_epsilon = 1e-5};
+
+// Both kinds of layers name their rotation; without any, these hold.
+Result<Rope> RopeOf(const std::optional<HfConfig>& ropes, bool sliding, RopeDefaults defaults) {
+  defaults.base = sliding ? 10000 : 5000000;
+  defaults.partial = true;
+  if (!ropes) {
+    return Rope{.width = defaults.width / 4 * 2, .base = defaults.base, .scaling = {}};
+  }
+  const std::string_view kind = sliding ? "hybrid_sliding" : "hybrid";
+  CAIRN_ASSIGN(const auto section, ropes->Child(kind));
+  if (!section) return ropes->Missing(kind);
+  return RopeFromSection(*section, defaults);
+}
+
+Status RunAttention(const HfConfig& config, const std::optional<HfConfig>& ropes,
+                    TokenCount context, AttentionSpec& attention) {
+  if (attention.kv_heads * attention.value_width % 2 != 0) {
+    return config.Unsupported("num_key_value_heads", "an even number of channels in all");
+  }
+  const bool sliding = attention.lifetime.kind == Lifetime::Kind::kWindow;
+  CAIRN_ASSIGN(attention.rope,
+               RopeOf(ropes, sliding, {.width = attention.key_width, .context_length = context}));
+  return {};
+}
+
+Status RunRouter(const HfConfig& config, MixtureSpec& mixture) {
+  if (mixture.experts_per_token != 1) return config.Unsupported("num_experts_per_tok", "1");
+  CAIRN_ASSIGN(const int64_t width, config.IntOr("router_hidden_size", {1, kMaxHidden}, 256));
+  mixture.router = {.choice_bias = true, .network_width = width};
+  return {};
+}
+
+Status RunZaya(const ConfigSource& source, ModelSpec& model) {
+  const HfConfig& config = source.config;
+  for (LayerSpec& layer : model.layers) {
+    auto& mixture = std::get<MixtureSpec>(layer.feed_forward);
+    if (mixture.experts_per_token == 0) mixture.experts_per_token = 1;
+  }
+  CAIRN_TRY(DescribeDecoder(source, kFacts, model));
+  CAIRN_ASSIGN(const bool head_bias, config.BoolOr("lm_head_bias", false));
+  if (head_bias) return config.Unsupported("lm_head_bias", "false");
+  CAIRN_ASSIGN(const std::optional<HfConfig> ropes, config.Child("rope_parameters"));
+  for (LayerSpec& layer : model.layers) {
+    auto& attention = std::get<AttentionSpec>(layer.mixer);
+    CAIRN_TRY(RunAttention(config, ropes, model.context_length, attention));
+    CAIRN_TRY(RunRouter(config, std::get<MixtureSpec>(layer.feed_forward)));
+  }
+  model.residual = ChannelScalesSpec{};
+  return {};
+}
+
 constexpr auto kRows = std::to_array<SizedFamily>({
-    {"zaya", ZayaFromConfig},
+    {"zaya", Runs<ZayaFromConfig, RunZaya>},
 });
 
 }  // namespace

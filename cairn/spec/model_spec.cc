@@ -42,6 +42,10 @@ void AddIndex(const std::optional<SparseIndexSpec>& index, int64_t tokens_per_ro
   if (!index) return;
   Rows rows = RowsNamed("index_keys", 1, index->width + index->gate_width, codecs.keys);
   rows.tokens_per_row = TokenCount(tokens_per_row);
+  // Whole blocks are picked by scores of neighbours, which are a kernel's lanes as those of keys.
+  if (index->block > 0 && InfoOf(codecs.keys).block_elements == 1) {
+    rows.order = RowOrder::kTransposedTiles;
+  }
   state.components.emplace_back(std::move(rows));
   if (index->position_axes == 0) return;
   state.components.emplace_back(RowsNamed("positions", index->position_axes, 1, DType::kI64));

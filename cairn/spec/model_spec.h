@@ -23,6 +23,8 @@ struct SparseIndexSpec {
   int64_t width = 0;          // of a key; one key for each token or compressed entry
   int64_t gate_width = 0;     // channels kept beside the key, by which keys are pooled when read
   int64_t position_axes = 0;  // coordinates of a token's position kept beside the key; 0: none
+  int64_t block = 0;          // tokens that are picked together; 0: that isn't described
+  int64_t local_blocks = 0;   // of such, up to the own one, that are picked at any score
 };
 
 // Queries at position p are multiplied by 1 + scale * ln(1 + floor((p + offset) / interval)).
@@ -56,6 +58,7 @@ struct AttentionSpec {
   int64_t picks = 0;             // rows that an index leaves a query to read; 0: all
   int64_t conv_kernel = 0;       // keys and values pass a causal convolution so wide; 0: none
   int64_t conv_history = 0;      // convolutions over queries and keys read so many earlier tokens
+  int64_t conv_head_kernel = 0;  // of these the second one's kernel, which mixes a head's channels
   int64_t delayed_values = 0;    // channels of the values that the token before makes; 0: none
   bool value_is_key = false;     // no value projection; both are kept, they differ by norm and turn
   int64_t other_parameters = 0;  // sinks, gates and norms that no field above implies
@@ -259,6 +262,9 @@ struct RouterSpec {
   bool bias = false;          // of the logits
   bool scales_input = false;  // the weight multiplies the expert's input, not its output
   int64_t token_table = 0;    // experts of a token are read from a table of so many ids
+  // A network of so many channels makes the logits, those of one choice more that is no expert; it
+  // reads what the layer before left of it. 0: one matrix makes them.
+  int64_t network_width = 0;
 };
 
 // Each token passes a few of the experts, and the shared ones.

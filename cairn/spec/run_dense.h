@@ -13,6 +13,7 @@ Status RunQwen3(const ConfigSource& source, ModelSpec& model);
 Status RunPhi3(const ConfigSource& source, ModelSpec& model);
 Status RunHunyuanDense(const ConfigSource& source, ModelSpec& model);
 Status RunGptOss(const ConfigSource& source, ModelSpec& model);
+Status RunMiniMaxM3(const ConfigSource& source, ModelSpec& model);
 Status RunLlama4(const ConfigSource& source, ModelSpec& model);
 
 }  // namespace cairn

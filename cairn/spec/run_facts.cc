@@ -26,7 +26,9 @@ class Describer {
       : config_(source.config), facts_(facts), context_(model.context_length) {}
 
   Status Read() {
-    CAIRN_ASSIGN(activation_, ActivationFromConfig(config_, facts_.activation_key, "silu"));
+    if (!facts_.activation_key.empty()) {
+      CAIRN_ASSIGN(activation_, ActivationFromConfig(config_, facts_.activation_key, "silu"));
+    }
     CAIRN_ASSIGN(normalises_, config_.BoolOr("norm_topk_prob", false));
     return {};
   }

@@ -23,7 +23,7 @@ struct RunFacts {
   bool rotates = true;
   double norm_epsilon = 1e-6;
   std::string_view norm_key = "rms_norm_eps";
-  std::string_view activation_key = "hidden_act";
+  std::string_view activation_key = "hidden_act";  // empty: the family has one of its own
 };
 
 // What most decoders have in common: epsilon, rotation and scale of attention, activations,
