@@ -73,8 +73,10 @@ class Case {
     }
     std::vector<int32_t> order(scores.size());
     std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, [&](int32_t a, int32_t b) {
-      return scores[static_cast<size_t>(a)] > scores[static_cast<size_t>(b)];
+    std::ranges::sort(order, [&](int32_t a, int32_t b) {
+      const double left = scores[static_cast<size_t>(a)];
+      const double right = scores[static_cast<size_t>(b)];
+      return left > right || (left == right && a < b);
     });
     order.resize(static_cast<size_t>(shape_.picks));
     std::ranges::sort(order);
