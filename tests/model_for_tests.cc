@@ -76,7 +76,8 @@ Golden ReadGolden(const std::string& name) {
   golden.greedy_logits = Values<float>(**file, "greedy_logits");
   const nlohmann::json state = ReadJson(GoldenFolder(name) + "/state.json");
   for (const nlohmann::json& layer : state.at("layers")) {
-    const auto bytes = layer.at("bytes_by_tokens_f32_model").get<std::vector<int64_t>>();
+    auto bytes = layer.at("bytes_by_tokens_f32_model").get<std::vector<int64_t>>();
+    for (int64_t& at_length : bytes) at_length -= UnneededBytes(layer);
     golden.state_bytes.resize(bytes.size());
     for (size_t i = 0; i < bytes.size(); ++i) golden.state_bytes[i] += bytes[i];
     golden.layer_state_bytes.push_back(bytes);

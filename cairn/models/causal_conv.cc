@@ -1,17 +1,28 @@
 #include "cairn/models/causal_conv.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <utility>
 
 #include "cairn/base/check.h"
-#include "cairn/models/token_loop.h"
+#include "cairn/kernels/causal_conv.h"
 
 namespace cairn {
+namespace {
+
+constexpr int64_t kGroup = 512;  // channels of one thread
+
+}  // namespace
 
 CausalConv::CausalConv(std::vector<float> weight, std::vector<float> bias, int64_t channels,
-                       int64_t kernel)
-    : channels_(channels), kernel_(kernel), weight_(weight.size()), bias_(std::move(bias)) {
+                       int64_t kernel, bool silu)
+    : channels_(channels),
+      kernel_(kernel),
+      silu_(silu),
+      weight_(weight.size()),
+      bias_(std::move(bias)) {
   CAIRN_CHECK(static_cast<int64_t>(weight.size()) == channels * kernel);
   for (int64_t c = 0; c < channels; ++c) {
     for (int64_t k = 0; k < kernel; ++k) {
@@ -20,27 +31,41 @@ CausalConv::CausalConv(std::vector<float> weight, std::vector<float> bias, int64
   }
 }
 
+Result<class CausalConv> CausalConv::Load(const PartLoader& loader, std::string_view role,
+                                    const Shape& shape) {
+  const std::array<int64_t, 2> dimensions = {shape.channels, shape.kernel};
+  CAIRN_ASSIGN(std::vector<float> weight, loader.Raw(fmt::format("{}.weight", role), dimensions));
+  std::vector<float> bias;
+  if (shape.bias) {
+    CAIRN_ASSIGN(bias, loader.Raw(fmt::format("{}.bias", role), shape.channels));
+  }
+  return CausalConv(std::move(weight), std::move(bias), shape.channels, shape.kernel, shape.silu);
+}
+
 void CausalConv::Run(const Pass& pass, const BatchSpan& span, const FixedPlace& tail,
                      const float* x, float* scratch, float* out) const {
   const auto tokens = static_cast<int64_t>(span.tokens.size());
   const int64_t history = (kernel_ - 1) * channels_;
+  float* inputs = scratch + history;
   if (history > 0) tail.Load(span.state, scratch);
-  std::copy_n(x, tokens * channels_, scratch + history);
-  RoundTo(tail.dtype, scratch + history, tokens * channels_);
-  ForTokens(*pass.pool, tokens, [&](int64_t t) {
-    float* to = out + t * channels_;
-    if (bias_.empty()) {
-      std::fill_n(to, channels_, 0.0f);
-    } else {
-      std::copy_n(bias_.data(), channels_, to);
-    }
-    for (int64_t k = 0; k < kernel_; ++k) {
-      const float* weight = weight_.data() + k * channels_;
-      const float* input = scratch + (t + k) * channels_;
-      for (int64_t c = 0; c < channels_; ++c) to[c] = std::fma(weight[c], input[c], to[c]);
-    }
-  });
-  if (history > 0) tail.Store(span.state, scratch + tokens * channels_);
+  std::copy_n(x, tokens * channels_, inputs);
+  RoundTo(tail.dtype, inputs, tokens * channels_);
+  auto group = [&](int64_t index, int) {
+    const int64_t first = index * kGroup;
+    CausalConvTask task;
+    task.channels = std::min(kGroup, channels_ - first);
+    task.kernel = kernel_;
+    task.channel_stride = channels_;
+    task.weights = weight_.data() + first;
+    task.bias = bias_.empty() ? nullptr : bias_.data() + first;
+    task.activation = silu_ ? ConvActivation::kSilu : ConvActivation::kNone;
+    task.tail = scratch + first;
+    task.inputs = {inputs + first, channels_};
+    task.out = {out + first, channels_};
+    ::cairn::CausalConv(task, tokens);
+  };
+  pass.pool->ParallelFor((channels_ + kGroup - 1) / kGroup, group);
+  if (history > 0) tail.Store(span.state, scratch);
 }
 
 }  // namespace cairn

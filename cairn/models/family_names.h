@@ -17,6 +17,13 @@ extern const FamilyTensors kKimiLinearTensors;
 extern const FamilyTensors kMiniMaxTensors;
 extern const FamilyTensors kRetNetTensors;
 extern const FamilyTensors kZayaTensors;
+extern const FamilyTensors kLfm2Tensors;
+extern const FamilyTensors kMambaTensors;
+extern const FamilyTensors kMamba2Tensors;
+extern const FamilyTensors kJambaTensors;
+extern const FamilyTensors kNemotronHTensors;
+extern const FamilyTensors kFalconH1Tensors;
+extern const FamilyTensors kRwkvTensors;
 
 }  // namespace cairn
 

@@ -21,6 +21,12 @@ struct MixerMaker {
   MixerOr operator()(const LinearAttentionSpec& spec) const {
     return MakeLinearAttention(build, spec);
   }
+  MixerOr operator()(const ShortConvSpec& spec) const { return MakeShortConv(build, spec); }
+  MixerOr operator()(const MambaSpec& spec) const { return MakeMamba(build, spec); }
+  MixerOr operator()(const AttentionBesideMambaSpec& spec) const {
+    return MakeAttentionBesideMamba(build, spec);
+  }
+  MixerOr operator()(const RwkvSpec& spec) const { return MakeRwkv(build, spec); }
   MixerOr operator()(const NoMixer& /*none*/) const { return nullptr; }
   template <class Other>
   MixerOr operator()(const Other& /*other*/) const {
@@ -37,6 +43,7 @@ struct FeedForwardMaker {
   }
   FeedForwardOr operator()(const MlpSpec& spec) const { return MakeMlp(build, spec); }
   FeedForwardOr operator()(const MixtureSpec& spec) const { return MakeMixture(build, spec); }
+  FeedForwardOr operator()(const ChannelMixSpec& spec) const { return MakeChannelMix(build, spec); }
   FeedForwardOr operator()(const NoFeedForward& /*none*/) const { return nullptr; }
 };
 

@@ -32,6 +32,17 @@ MixerOr MakeLinearAttention(const LayerBuild& build, const LinearAttentionSpec& 
 MixerOr MakeZayaAttention(const LayerBuild& build, const AttentionSpec& spec);
 // mixer_block_sparse.cc
 MixerOr MakeBlockSparseAttention(const LayerBuild& build, const AttentionSpec& spec);
+// mixer_short_conv.cc
+MixerOr MakeShortConv(const LayerBuild& build, const ShortConvSpec& spec);
+// mixer_mamba1.cc and mixer_mamba2.cc; the first of them chooses.
+MixerOr MakeMamba(const LayerBuild& build, const MambaSpec& spec);
+MixerOr MakeMamba1(const LayerBuild& build, const MambaSpec& spec);
+MixerOr MakeMamba2(const LayerBuild& build, const MambaSpec& spec);
+// mixer_beside.cc
+MixerOr MakeAttentionBesideMamba(const LayerBuild& build, const AttentionBesideMambaSpec& spec);
+// mixer_rwkv.cc
+MixerOr MakeRwkv(const LayerBuild& build, const RwkvSpec& spec);
+FeedForwardOr MakeChannelMix(const LayerBuild& build, const ChannelMixSpec& spec);
 // feed_forward.cc. `role` is "mlp" or where else in the layer the matrices are.
 FeedForwardOr MakeGatedMlp(const LayerBuild& build, const GatedMlpSpec& spec,
                            std::string_view role = "mlp");

@@ -41,12 +41,23 @@ Result<PlainResidual::Norms> LoadNorms(const PartLoader& loader, const LayerSpec
 }  // namespace
 
 Status PlainResidual::Load(const ModelBuild& build) {
+  if (model_.embedding_norm) {
+    CAIRN_ASSIGN(embedding_norm_, build.loader.NormOf("embedding_norm", model_.hidden));
+  }
   for (size_t i = 0; i < model_.layers.size(); ++i) {
     CAIRN_ASSIGN(Norms norms, LoadNorms(build.Layer(i), model_.layers[i]));
     norms_.push_back(std::move(norms));
   }
-  CAIRN_ASSIGN(final_norm_, build.loader.NormOf("norm", model_.hidden));
+  CAIRN_ASSIGN(final_norm_, build.loader.NormOf("norm", model_.hidden, model_.final_norm_epsilon));
   return {};
+}
+
+void PlainResidual::Begin(const Pass& pass) {
+  if (embedding_norm_.empty()) return;
+  ForTokens(*pass.pool, pass.tokens, [&](int64_t t) {
+    float* x = pass.residual + t * model_.hidden;
+    embedding_norm_.Apply(x, x);
+  });
 }
 
 float* PlainResidual::normed(const Pass& pass) {

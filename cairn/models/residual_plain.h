@@ -26,6 +26,7 @@ class PlainResidual : public Residual {
   Status Load(const ModelBuild& build);
 
   int64_t width() const override { return model_.hidden; }
+  void Begin(const Pass& pass) override;
   void RunLayer(const Pass& pass, size_t layer, LayerParts& parts,
                 std::span<const int64_t> rows) override;
   void Finish(const Pass& pass, int64_t first, int64_t count, float* out) override;
@@ -46,6 +47,7 @@ class PlainResidual : public Residual {
                    std::span<const int64_t> rows);
 
   const ModelSpec& model_;
+  Norm embedding_norm_;  // empty: none
   std::vector<Norms> norms_;
   Norm final_norm_;
 };

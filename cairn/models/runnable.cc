@@ -22,6 +22,14 @@ struct MissingMixer {
   }
   std::string operator()(const DeltaRuleSpec& /*delta*/) const { return ""; }
   std::string operator()(const LinearAttentionSpec& /*linear*/) const { return ""; }
+  std::string operator()(const ShortConvSpec& /*conv*/) const { return ""; }
+  std::string operator()(const MambaSpec& /*mamba*/) const { return ""; }
+  std::string operator()(const AttentionBesideMambaSpec& both) const {
+    return both.shares_weights ? KindOf(both) : (*this)(both.attention);
+  }
+  std::string operator()(const RwkvSpec& rwkv) const {
+    return rwkv.version == 4 ? "" : KindOf(rwkv);
+  }
   std::string operator()(const NoMixer& none) const {
     return none.parameters == 0 ? "" : KindOf(none);
   }
@@ -39,6 +47,7 @@ struct MissingFeedForward {
                        mixture.experts_per_token <= mixture.experts;
     return known ? "" : "a mixture of an unknown number of experts";
   }
+  std::string operator()(const ChannelMixSpec& /*mix*/) const { return ""; }
   std::string operator()(const NoFeedForward& /*none*/) const { return ""; }
 };
 

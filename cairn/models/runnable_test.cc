@@ -27,9 +27,9 @@ TEST_CASE("models of attention and gated networks can be run") {
 
 TEST_CASE("the first layer of another kind is named") {
   ModelSpec model = GoldenModel("llama_mha");
-  model.layers[2].mixer = MambaSpec{.version = 2};
+  model.layers[2].mixer = RecurrentGateSpec{.width = 64};
   model.layers[3].mixer = NoMixer{};
-  CHECK_EQ(Refusal(model), "llama can be sized but not run yet: layer 2 is mamba2");
+  CHECK_EQ(Refusal(model), "llama can be sized but not run yet: layer 2 is rg_lru");
 
   model = GoldenModel("llama_mha");
   model.layers[1].feed_forward = MixtureSpec{};

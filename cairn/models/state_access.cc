@@ -15,6 +15,11 @@ float* FixedPlace::Floats(const SequenceView& state) const {
   return reinterpret_cast<float*>(In(state));
 }
 
+FixedPlace FixedPlace::Part(int64_t first, int64_t count) const {
+  CAIRN_DCHECK(first >= 0 && count >= 0 && first + count <= elements);
+  return {offset + BytesOf(dtype, ElementCount(first)).value(), count, dtype};
+}
+
 void FixedPlace::Load(const SequenceView& state, float* to) const {
   const auto bytes = static_cast<size_t>(BytesOf(dtype, ElementCount(elements)).value());
   DequantizeRow(dtype, {In(state), bytes}, to, elements);

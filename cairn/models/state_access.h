@@ -23,6 +23,8 @@ struct FixedPlace {
   DType dtype = DType::kF32;
 
   std::byte* In(const SequenceView& state) const { return state.fixed + offset; }
+  // `count` elements from `first` on. REQUIRES: a plain float type.
+  FixedPlace Part(int64_t first, int64_t count) const;
   // REQUIRES: dtype is kF32.
   float* Floats(const SequenceView& state) const;
   // All elements as floats, and back. REQUIRES: a plain float type.
@@ -35,6 +37,21 @@ FixedPlace FixedPlaceOf(const StateLayout& layout, LayerIndex layer, std::string
 
 // What a float becomes when it is stored as `dtype` and read again, in place. kF32 changes nothing.
 void RoundTo(DType dtype, float* x, int64_t count);
+
+// Moves a recurrent state through `tokens` tokens: calls move(state, first, count) for runs of them,
+// one by one where the state is stored in a narrower type than it is computed in. `scratch` has
+// room for its elements; it isn't used for kF32.
+template <class Move>
+void MoveState(const FixedPlace& place, const SequenceView& view, float* scratch, int64_t tokens,
+               const Move& move) {
+  if (place.dtype == DType::kF32) return move(place.Floats(view), int64_t{0}, tokens);
+  place.Load(view, scratch);
+  for (int64_t t = 0; t < tokens; ++t) {
+    move(scratch, t, int64_t{1});
+    RoundTo(place.dtype, scratch, place.elements);
+  }
+  place.Store(view, scratch);
+}
 
 // The tile that holds row `row` (of the component, not the token) of head 0; row % kRowsPerBlock is
 // its place inside. Rows with several tokens each are counted like others.

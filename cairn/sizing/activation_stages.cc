@@ -214,6 +214,8 @@ struct NetworkOf {
     widths.list.push_back(Dropped("down projection", hidden));
     return widths;
   }
+  // Counted with the mixer, whose parameters hold it.
+  NetworkWidths operator()(const ChannelMixSpec& /*mix*/) const { return {}; }
   NetworkWidths operator()(const NoFeedForward& /*none*/) const { return {}; }
 };
 

@@ -151,6 +151,7 @@ struct Counter {
     if (mixture.shared_gate) count += hidden;
     return count + mixture.other_parameters;
   }
+  int64_t operator()(const ChannelMixSpec& /*mix*/) const { return 0; }
   int64_t operator()(const NoFeedForward& /*none*/) const { return 0; }
 };
 

@@ -91,6 +91,10 @@ struct DivideNetwork {
     mixture.shared_intermediate = CeilDiv(mixture.shared_intermediate, parallel.tp);
     return mixture;
   }
+  FeedForwardSpec operator()(ChannelMixSpec mix) const {
+    mix.intermediate = CeilDiv(mix.intermediate, parallel.tp);
+    return mix;
+  }
   FeedForwardSpec operator()(NoFeedForward none) const { return none; }
 };
 

@@ -113,7 +113,8 @@ Result<Activation> ActivationFromConfig(const HfConfig& config, std::string_view
   if (name == "silu" || name == "swish") return Activation::kSilu;
   if (name == "gelu_pytorch_tanh" || name == "gelu_new") return Activation::kGeluTanh;
   if (name == "gelu") return Activation::kGeluErf;
-  return config.Unsupported(key, "silu, gelu, gelu_pytorch_tanh");
+  if (name == "relu2") return Activation::kReluSquared;
+  return config.Unsupported(key, "silu, gelu, gelu_pytorch_tanh, relu2");
 }
 
 namespace {

@@ -30,9 +30,9 @@ TEST_CASE("old gemma files say gelu and mean its tanh form") {
   CHECK_EQ(activation(R"("hidden_act": "gelu", "hidden_activation": null)"), Activation::kGeluTanh);
   CHECK_EQ(activation(R"("hidden_act": "gelu", "hidden_activation": "gelu")"),
            Activation::kGeluErf);
-  CHECK_EQ(ConfigError(SmallConfig("gemma", R"("hidden_act": "relu2")")),
-           "config.json: hidden_act \"relu2\" is not supported; supported: silu, gelu, "
-           "gelu_pytorch_tanh");
+  CHECK_EQ(ConfigError(SmallConfig("gemma", R"("hidden_act": "tanh")")),
+           "config.json: hidden_act \"tanh\" is not supported; supported: silu, gelu, "
+           "gelu_pytorch_tanh, relu2");
 }
 
 TEST_CASE("a gemma that sees the future is refused") {

@@ -6,6 +6,7 @@
 
 #include "cairn/spec/family_mamba.h"
 #include "cairn/spec/limits.h"
+#include "cairn/spec/run_recurrent.h"
 #include "cairn/spec/sized_families.h"
 
 namespace cairn {
@@ -205,10 +206,10 @@ Result<ModelSpec> NemotronHFromConfig(const ConfigSource& source) {
 }
 
 constexpr auto kRows = std::to_array<SizedFamily>({
-    {"falcon_h1", FalconH1FromConfig},
+    {"falcon_h1", Runs<FalconH1FromConfig, RunFalconH1>},
     {"granitemoehybrid", GraniteFromConfig},
     {"bamba", GraniteFromConfig},
-    {"nemotron_h", NemotronHFromConfig},
+    {"nemotron_h", Runs<NemotronHFromConfig, RunNemotronH>},
 });
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "cairn/spec/family_mamba.h"
 #include "cairn/spec/limits.h"
+#include "cairn/spec/run_recurrent.h"
 #include "cairn/spec/sized_families.h"
 
 namespace cairn {
@@ -30,6 +31,8 @@ Result<MambaSpec> Mamba1FromConfig(const HfConfig& config, const Mamba1Keys& key
   }
   CAIRN_ASSIGN(const bool conv_bias, config.BoolOr(keys.conv_bias, true));
   CAIRN_ASSIGN(const bool bias, config.BoolOr(keys.bias, false));
+  mamba.conv_bias = conv_bias;
+  mamba.input_bias = mamba.output_bias = bias;
   if (conv_bias) mamba.other_parameters += inner;
   if (bias) mamba.other_parameters += 2 * inner + hidden;
   return mamba;
@@ -49,6 +52,7 @@ Result<MambaSpec> Mamba2FromConfig(const HfConfig& config, const Mamba2Keys& key
                         fmt::format("at most {} channels in all heads", kMaxProjection));
   }
   CAIRN_ASSIGN(const bool conv_bias, config.BoolOr(keys.conv_bias, true));
+  mamba.conv_bias = conv_bias;
   if (conv_bias) mamba.other_parameters += mamba.ConvChannels();
   mamba.other_parameters += mamba.inner;  // its gated norm
   for (const std::string_view key : {"mamba_ssm_cache_dtype", "mamba_ssm_dtype"}) {
@@ -121,6 +125,7 @@ Result<ModelSpec> JambaFromConfig(const ConfigSource& source) {
   CAIRN_ASSIGN(const Dimensions dimensions, DimensionsFromConfig(config));
   CAIRN_ASSIGN(const int64_t inner, MambaInner(config, "mamba_expand", dimensions.hidden));
   CAIRN_ASSIGN(MambaSpec mamba, Mamba1FromConfig(config, kPrefixed, inner, dimensions.hidden));
+  mamba.inner_norms = true;
   mamba.other_parameters += mamba.step_rank + 2 * mamba.state;
   CAIRN_ASSIGN(const std::vector<bool> attends,
                JambaAttention(config, static_cast<size_t>(dimensions.layers)));
@@ -222,10 +227,10 @@ Result<ModelSpec> Zamba2FromConfig(const ConfigSource& source) {
 }
 
 constexpr auto kRows = std::to_array<SizedFamily>({
-    {"mamba", MambaFromConfig},
+    {"mamba", Runs<MambaFromConfig, RunMamba>},
     {"falcon_mamba", MambaFromConfig},
-    {"mamba2", Mamba2ModelFromConfig},
-    {"jamba", JambaFromConfig},
+    {"mamba2", Runs<Mamba2ModelFromConfig, RunMamba2>},
+    {"jamba", Runs<JambaFromConfig, RunJamba>},
     {"zamba", ZambaFromConfig},
     {"zamba2", Zamba2FromConfig},
 });

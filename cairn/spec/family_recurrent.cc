@@ -7,6 +7,7 @@
 
 #include "cairn/spec/limits.h"
 #include "cairn/spec/run_facts.h"
+#include "cairn/spec/run_recurrent.h"
 #include "cairn/spec/sized_families.h"
 
 namespace cairn {
@@ -191,7 +192,7 @@ Result<ModelSpec> Lfm2FromConfig(const ConfigSource& source) {
 constexpr auto kRows = std::to_array<SizedFamily>({
     {"retnet", Runs<RetNetFromConfig, RunRetNet>},
     {"recurrent_gemma", RecurrentGemmaFromConfig},
-    {"lfm2", Lfm2FromConfig},
+    {"lfm2", Runs<Lfm2FromConfig, RunLfm2>},
     {"lfm2_moe", Lfm2FromConfig},
 });
 

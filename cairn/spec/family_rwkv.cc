@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cairn/spec/limits.h"
+#include "cairn/spec/run_recurrent.h"
 #include "cairn/spec/sized_families.h"
 
 namespace cairn {
@@ -113,14 +114,16 @@ Result<ModelSpec> RwkvFromConfig(const ConfigSource& source) {
     if (version == 5) rwkv.parameters = Version5Parameters(widths);
     if (version == 7) rwkv.parameters = Version7Parameters(widths, ranks, i == 0);
     // One more norm before the first layer.
-    model.layers.push_back(
-        {.mixer = rwkv, .feed_forward = NoFeedForward{}, .norm_vectors = i == 0 ? 6 : 4});
+    LayerSpec layer = {
+        .mixer = rwkv, .feed_forward = NoFeedForward{}, .norm_vectors = i == 0 ? 6 : 4};
+    if (version == 4) layer.feed_forward = ChannelMixSpec{widths.intermediate};
+    model.layers.push_back(std::move(layer));
   }
   return model;
 }
 
 constexpr auto kRows = std::to_array<SizedFamily>({
-    {"rwkv", RwkvFromConfig<4>},
+    {"rwkv", Runs<RwkvFromConfig<4>, RunRwkv>},
     {"rwkv5", RwkvFromConfig<5>},
     {"rwkv6", RwkvFromConfig<6>},
     {"rwkv7", RwkvFromConfig<7>},

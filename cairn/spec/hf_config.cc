@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -263,6 +264,28 @@ Result<std::vector<std::string>> HfConfig::Strings(std::string_view key, size_t 
     strings.push_back(entry.get<std::string>());
   }
   return strings;
+}
+
+// Infinity is no JSON: it is bare, a string by now, or an object that stands for it.
+Result<std::array<double, 2>> HfConfig::Bounds(std::string_view key, FloatRange range,
+                                               std::array<double, 2> absent) const {
+  const Json* value = node_->Find(key);
+  if (value == nullptr) return absent;
+  const auto number = [](const Json& entry) {
+    if (entry.is_number()) return entry.get<double>();
+    const Json* name = &entry;
+    if (entry.is_object() && entry.contains("__float__")) name = &entry["__float__"];
+    const bool infinite = name->is_string() && name->get_ref<const std::string&>() == "Infinity";
+    return infinite ? std::numeric_limits<double>::infinity() : std::nan("");
+  };
+  std::array<double, 2> bounds = {std::nan(""), std::nan("")};
+  if (value->is_array() && value->size() == 2) bounds = {number((*value)[0]), number((*value)[1])};
+  const auto valid = [&](double x) {
+    return (x >= range.min && x <= range.max) || x == std::numeric_limits<double>::infinity();
+  };
+  if (valid(bounds[0]) && valid(bounds[1]) && bounds[0] <= bounds[1]) return bounds;
+  return Wrong(
+      key, fmt::format("two ascending numbers from {} to {}, or Infinity", range.min, range.max));
 }
 
 Result<std::vector<double>> HfConfig::Floats(std::string_view key, size_t size,

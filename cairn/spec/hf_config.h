@@ -6,6 +6,7 @@
 #ifndef CAIRN_SPEC_HF_CONFIG_H_
 #define CAIRN_SPEC_HF_CONFIG_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -54,6 +55,9 @@ class HfConfig {
   Result<std::vector<int64_t>> Ints(std::string_view key, size_t size, IntRange range) const;
   Result<std::vector<std::string>> Strings(std::string_view key, size_t size) const;
   Result<std::vector<double>> Floats(std::string_view key, size_t size, FloatRange range) const;
+  // A list of two numbers, each in the range or Infinity, in the order of their size.
+  Result<std::array<double, 2>> Bounds(std::string_view key, FloatRange range,
+                                       std::array<double, 2> absent) const;
   // A list of 0 to `max` entries, each in the range.
   Result<std::vector<int64_t>> IntsUpTo(std::string_view key, size_t max, IntRange range) const;
   // How many entries the list under `key` has; nothing if it is no list.

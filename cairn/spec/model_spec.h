@@ -5,6 +5,8 @@
 #ifndef CAIRN_SPEC_MODEL_SPEC_H_
 #define CAIRN_SPEC_MODEL_SPEC_H_
 
+#include <array>
+#include <limits>
 #include <optional>
 #include <string>
 #include <variant>
@@ -162,6 +164,18 @@ struct MambaSpec {
   int64_t step_rank = 0;                      // version 1: of the step width's projection
   std::optional<DType> dtype = std::nullopt;  // of the state, where the model says
   int64_t other_parameters = 0;
+  // What is computed, where the parameters above don't tell.
+  bool conv_bias = true;
+  bool input_bias = false;   // of the projections into the layer
+  bool output_bias = false;  // of the one out of it
+  bool inner_norms = false;  // version 1: step width, B and C pass a norm each
+  bool gated_norm = true;    // version 2: outputs are normed in groups, around their gate
+  bool gates_after_norm = false;
+  double step_low = 0;  // version 2: bounds of the step width
+  double step_high = std::numeric_limits<double>::infinity();
+  // Version 2: factors of the input and of what it becomes: gate, x, B, C, step width.
+  double input_factor = 1;
+  std::array<double, 5> part_factors = {1, 1, 1, 1, 1};
 
   // What the convolution runs over.
   int64_t ConvChannels() const { return version == 1 ? inner : inner + 2 * groups * state; }
@@ -172,6 +186,10 @@ struct AttentionBesideMambaSpec {
   AttentionSpec attention;
   MambaSpec mamba;
   bool shares_weights = false;  // attention's are of one block that the model counts once
+  // Both read the same vector and are added.
+  double attention_input_factor = 1;
+  double attention_output_factor = 1;
+  double mamba_output_factor = 1;
 };
 
 // Version 4 keeps three vectors, later ones a matrix of width x width for each head.
@@ -286,13 +304,20 @@ struct MixtureSpec {
   double output_factor = 1;
 };
 
+// RWKV: sigmoid(receptance) * value(relu(key)^2), of a token mixed with the one before.
+// RwkvSpec::parameters counts it.
+struct ChannelMixSpec {
+  int64_t intermediate = 0;
+};
+
 struct NoFeedForward {};
 
 using MixerSpec =
     std::variant<AttentionSpec, SharedAttentionSpec, CrossAttentionSpec, LatentAttentionSpec,
                  CompressedAttentionSpec, DeltaRuleSpec, LinearAttentionSpec, MambaSpec,
                  AttentionBesideMambaSpec, RwkvSpec, ShortConvSpec, RecurrentGateSpec, NoMixer>;
-using FeedForwardSpec = std::variant<GatedMlpSpec, MlpSpec, MixtureSpec, NoFeedForward>;
+using FeedForwardSpec =
+    std::variant<GatedMlpSpec, MlpSpec, MixtureSpec, ChannelMixSpec, NoFeedForward>;
 
 // "full", "sliding", "mla+index", "mamba2", "reuse", ...: what people call the layer.
 std::string KindOf(const MixerSpec& mixer);
@@ -363,6 +388,8 @@ struct ModelSpec {
   double norm_epsilon = 0;
   NormKind norm = NormKind::kRms;
   bool norm_weight_plus_one = false;  // the stored norm weight w means (1 + w)
+  bool embedding_norm = false;        // embeddings are normed before the first layer
+  std::optional<double> final_norm_epsilon = std::nullopt;  // where it isn't norm_epsilon
   double embedding_scale = 1;
   double logit_factor = 1;
   double logit_cap = 0;  // logits become cap * tanh(logit / cap); 0: none

@@ -12,10 +12,12 @@ namespace {
 constexpr FloatRange kEpsilonRange = {1e-12, 1};
 
 // Sizes do without these numbers, matrices don't.
-Status CheckDimensions(const HfConfig& config, const ModelSpec& model) {
+Status CheckDimensions(const HfConfig& config, const RunFacts& facts, const ModelSpec& model) {
   if (model.vocabulary == 0) return config.Missing("vocab_size");
   if (model.hidden == 0) return config.Missing("hidden_size");
-  if (model.context_length == TokenCount(0)) return config.Missing("max_position_embeddings");
+  if (facts.bounded && model.context_length == TokenCount(0)) {
+    return config.Missing("max_position_embeddings");
+  }
   return {};
 }
 
@@ -27,7 +29,8 @@ class Describer {
 
   Status Read() {
     if (!facts_.activation_key.empty()) {
-      CAIRN_ASSIGN(activation_, ActivationFromConfig(config_, facts_.activation_key, "silu"));
+      CAIRN_ASSIGN(activation_,
+                   ActivationFromConfig(config_, facts_.activation_key, facts_.activation));
     }
     CAIRN_ASSIGN(normalises_, config_.BoolOr("norm_topk_prob", false));
     return {};
@@ -78,7 +81,7 @@ class Describer {
 }  // namespace
 
 Status DescribeDecoder(const ConfigSource& source, const RunFacts& facts, ModelSpec& model) {
-  CAIRN_TRY(CheckDimensions(source.config, model));
+  CAIRN_TRY(CheckDimensions(source.config, facts, model));
   CAIRN_ASSIGN(model.norm_epsilon,
                source.config.FloatOr(facts.norm_key, kEpsilonRange, facts.norm_epsilon));
   Describer describer(source, facts, model);

@@ -24,6 +24,8 @@ struct RunFacts {
   double norm_epsilon = 1e-6;
   std::string_view norm_key = "rms_norm_eps";
   std::string_view activation_key = "hidden_act";  // empty: the family has one of its own
+  std::string_view activation = "silu";            // without the key
+  bool bounded = true;                             // the file must name a context length
 };
 
 // What most decoders have in common: epsilon, rotation and scale of attention, activations,
