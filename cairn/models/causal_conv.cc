@@ -32,7 +32,7 @@ CausalConv::CausalConv(std::vector<float> weight, std::vector<float> bias, int64
 }
 
 Result<class CausalConv> CausalConv::Load(const PartLoader& loader, std::string_view role,
-                                    const Shape& shape) {
+                                          const Shape& shape) {
   const std::array<int64_t, 2> dimensions = {shape.channels, shape.kernel};
   CAIRN_ASSIGN(std::vector<float> weight, loader.Raw(fmt::format("{}.weight", role), dimensions));
   std::vector<float> bias;

@@ -38,9 +38,9 @@ FixedPlace FixedPlaceOf(const StateLayout& layout, LayerIndex layer, std::string
 // What a float becomes when it is stored as `dtype` and read again, in place. kF32 changes nothing.
 void RoundTo(DType dtype, float* x, int64_t count);
 
-// Moves a recurrent state through `tokens` tokens: calls move(state, first, count) for runs of them,
-// one by one where the state is stored in a narrower type than it is computed in. `scratch` has
-// room for its elements; it isn't used for kF32.
+// Moves a recurrent state through `tokens` tokens: calls move(state, first, count) for runs of
+// them, one by one where the state is stored in a narrower type than it is computed in. `scratch`
+// has room for its elements; it isn't used for kF32.
 template <class Move>
 void MoveState(const FixedPlace& place, const SequenceView& view, float* scratch, int64_t tokens,
                const Move& move) {
