@@ -193,9 +193,10 @@ Status RunLogits(const LogitsArgs& args) {
   const int64_t vocabulary = described.spec.vocabulary;
   CAIRN_ASSIGN(const std::vector<TokenId> tokens, ReadTokens(args.tokens_path, vocabulary));
   const auto count = static_cast<int64_t>(tokens.size());
-  if (count > described.spec.context_length.value()) {
+  const int64_t context = described.spec.context_length.value();
+  if (context > 0 && count > context) {
     return Fail(ErrorCode::kInvalidArgument, "{}: {} tokens, but {} was made for a context of {}",
-                args.tokens_path, count, args.model.model, described.spec.context_length.value());
+                args.tokens_path, count, args.model.model, context);
   }
   ModelArgs model_args = args.model;
   model_args.context = count;

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "cairn/base/cpu_count.h"
@@ -98,7 +99,9 @@ Result<OpenedModel> OpenModel(const ModelArgs& args, DescribedFile described) {
 }
 
 Result<SequenceRunner::Options> RunnerOptionsOf(const ModelArgs& args, const ModelSpec& spec) {
-  const int64_t own = spec.context_length.value();
+  // Recurrent models need no context length, and often name none.
+  const int64_t named = spec.context_length.value();
+  const int64_t own = named > 0 ? named : std::numeric_limits<int64_t>::max();
   if (args.context > own) {
     return Fail(ErrorCode::kInvalidArgument,
                 "-c {}: {} was made for a context of {} tokens; that or less would be right",
