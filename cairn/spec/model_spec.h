@@ -151,7 +151,7 @@ struct LinearAttentionSpec {
   int64_t value_width = 0;
   int64_t other_parameters = 0;
   std::optional<Rope> rope = std::nullopt;  // of retention's queries and keys
-  int64_t table_block = 0;  // tokens of the tables of decays that files may hold
+  int64_t table_block = 0;                  // tokens of the tables of decays that files may hold
 };
 
 struct MambaSpec {
