@@ -24,6 +24,7 @@ extern const FamilyTensors kJambaTensors;
 extern const FamilyTensors kNemotronHTensors;
 extern const FamilyTensors kFalconH1Tensors;
 extern const FamilyTensors kRwkvTensors;
+extern const FamilyTensors kMistralLarge4Tensors;
 
 }  // namespace cairn
 

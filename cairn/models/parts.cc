@@ -27,6 +27,9 @@ struct MixerMaker {
     return MakeAttentionBesideMamba(build, spec);
   }
   MixerOr operator()(const RwkvSpec& spec) const { return MakeRwkv(build, spec); }
+  MixerOr operator()(const LatentAttentionSpec& spec) const {
+    return MakeLatentAttention(build, spec);
+  }
   MixerOr operator()(const NoMixer& /*none*/) const { return nullptr; }
   template <class Other>
   MixerOr operator()(const Other& /*other*/) const {

@@ -43,6 +43,8 @@ MixerOr MakeAttentionBesideMamba(const LayerBuild& build, const AttentionBesideM
 // mixer_rwkv.cc
 MixerOr MakeRwkv(const LayerBuild& build, const RwkvSpec& spec);
 FeedForwardOr MakeChannelMix(const LayerBuild& build, const ChannelMixSpec& spec);
+// mixer_latent.cc
+MixerOr MakeLatentAttention(const LayerBuild& build, const LatentAttentionSpec& spec);
 // feed_forward.cc. `role` is "mlp" or where else in the layer the matrices are.
 FeedForwardOr MakeGatedMlp(const LayerBuild& build, const GatedMlpSpec& spec,
                            std::string_view role = "mlp");

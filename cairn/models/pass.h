@@ -12,7 +12,9 @@
 #include "cairn/base/ids.h"
 #include "cairn/base/thread_pool.h"
 #include "cairn/kernels/attention.h"
+#include "cairn/kernels/index_picks.h"
 #include "cairn/kernels/matmul.h"
+#include "cairn/kernels/row_attention.h"
 #include "cairn/models/model.h"
 
 namespace cairn {
@@ -35,11 +37,15 @@ class Workspace {
   }
   Activations& activations(int slot) { return activations_[static_cast<size_t>(slot)]; }
   AttentionScratch& attention() { return attention_; }
+  RowAttentionScratch& row_attention() { return row_attention_; }
+  IndexScratch& index() { return index_; }
 
  private:
   std::array<AlignedBuffer, kSlots> buffers_;
   std::array<Activations, kActivations> activations_;
   AttentionScratch attention_;
+  RowAttentionScratch row_attention_;
+  IndexScratch index_;
 };
 
 // What a layer leaves for later layers of the same pass: [tokens][whatever they agreed on].

@@ -30,6 +30,13 @@ struct MissingMixer {
   std::string operator()(const RwkvSpec& rwkv) const {
     return rwkv.version == 4 ? "" : KindOf(rwkv);
   }
+  std::string operator()(const LatentAttentionSpec& latent) const {
+    const bool ranked = latent.query_rank > 0 || (latent.index && latent.index->reads_hidden);
+    if (latent.index && (latent.picks < 1 || !ranked)) return KindOf(latent);
+    if (latent.output_gate == OutputGate::kChannels) return "latent attention with such a gate";
+    if (latent.rope_width > kMaxLatentRope) return "latent attention with so wide a rotation";
+    return "";
+  }
   std::string operator()(const NoMixer& none) const {
     return none.parameters == 0 ? "" : KindOf(none);
   }

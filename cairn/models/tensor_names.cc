@@ -12,11 +12,11 @@ namespace cairn {
 namespace {
 
 constexpr std::array kFamilies = {
-    &kGemma2Tensors, &kGemma3Tensors,  &kHunyuanTensors,    &kLlama4Tensors,
-    &kGptOssTensors, &kMiniMaxTensors, &kKimiLinearTensors, &kBailingHybridTensors,
-    &kRetNetTensors, &kZayaTensors,    &kLfm2Tensors,       &kMambaTensors,
-    &kMamba2Tensors, &kJambaTensors,   &kNemotronHTensors,  &kFalconH1Tensors,
-    &kRwkvTensors,
+    &kGemma2Tensors, &kGemma3Tensors,        &kHunyuanTensors,    &kLlama4Tensors,
+    &kGptOssTensors, &kMiniMaxTensors,       &kKimiLinearTensors, &kBailingHybridTensors,
+    &kRetNetTensors, &kZayaTensors,          &kLfm2Tensors,       &kMambaTensors,
+    &kMamba2Tensors, &kJambaTensors,         &kNemotronHTensors,  &kFalconH1Tensors,
+    &kRwkvTensors,   &kMistralLarge4Tensors,
 };
 
 constexpr std::array kGguf = {

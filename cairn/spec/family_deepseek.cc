@@ -5,6 +5,7 @@
 
 #include "cairn/spec/family_latent.h"
 #include "cairn/spec/limits.h"
+#include "cairn/spec/run_latent.h"
 #include "cairn/spec/sized_families.h"
 
 namespace cairn {
@@ -116,14 +117,14 @@ Result<ModelSpec> LongCatFromConfig(const ConfigSource& source) {
 }
 
 constexpr auto kRows = std::to_array<SizedFamily>({
-    {"deepseek_v2", DeepSeekV2FromConfig},
-    {"deepseek_v3", DeepSeekV3FromConfig},
-    {"deepseek_v32", DeepSeekV3FromConfig},
-    {"kimi_k2", DeepSeekV3FromConfig},
-    {"glm4_moe_lite", DeepSeekV3FromConfig},
-    {"glm_moe_dsa", GlmFromConfig},
+    {"deepseek_v2", Runs<DeepSeekV2FromConfig, RunDeepSeekV2>},
+    {"deepseek_v3", Runs<DeepSeekV3FromConfig, RunDeepSeekV3>},
+    {"deepseek_v32", Runs<DeepSeekV3FromConfig, RunDeepSeekV32>},
+    {"kimi_k2", Runs<DeepSeekV3FromConfig, RunDeepSeekV3>},
+    {"glm4_moe_lite", Runs<DeepSeekV3FromConfig, RunGlm4MoeLite>},
+    {"glm_moe_dsa", Runs<GlmFromConfig, RunGlmMoeDsa>},
     {"minicpm3", MiniCpm3FromConfig},
-    {"mistral4", MistralFromConfig},
+    {"mistral4", Runs<MistralFromConfig, RunMistral4>},
     {"longcat_flash", LongCatFromConfig},
 });
 

@@ -4,6 +4,7 @@
 
 #include "cairn/spec/family_latent.h"
 #include "cairn/spec/limits.h"
+#include "cairn/spec/run_latent.h"
 #include "cairn/spec/sized_families.h"
 
 namespace cairn {
@@ -75,7 +76,7 @@ Result<ModelSpec> MistralLarge4FromConfig(const ConfigSource& source) {
 }
 
 constexpr auto kRows = std::to_array<SizedFamily>({
-    {"mistral_large4_text", MistralLarge4FromConfig},
+    {"mistral_large4_text", Runs<MistralLarge4FromConfig, RunMistralLarge4>},
 });
 
 }  // namespace

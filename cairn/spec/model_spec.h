@@ -27,6 +27,11 @@ struct SparseIndexSpec {
   int64_t position_axes = 0;  // coordinates of a token's position kept beside the key; 0: none
   int64_t block = 0;          // tokens that are picked together; 0: that isn't described
   int64_t local_blocks = 0;   // of such, up to the own one, that are picked at any score
+  // How latent attention's index is computed: which leading channels of keys and queries turn.
+  std::optional<Rope> rope = std::nullopt;
+  bool splits_pairs = false;      // as in LatentAttentionSpec
+  bool position_scaling = false;  // as there
+  bool reads_hidden = false;      // queries come from the layer's input, behind a LayerNorm
 };
 
 // Queries at position p are multiplied by 1 + scale * ln(1 + floor((p + offset) / interval)).
@@ -39,8 +44,9 @@ struct QueryTemperature {
 // What multiplies the attended values before the output projection.
 enum class OutputGate : uint8_t {
   kNone,
-  kChannels,  // sigmoid of as many channels, which the query projection makes: [q | gate] a head
-  kHeads,     // sigmoid of one number a head, from a projection of its own
+  kChannels,     // sigmoid of as many channels, which the query projection makes: [q | gate] a head
+  kHeads,        // sigmoid of one number a head, from a projection of its own
+  kOwnChannels,  // sigmoid of as many channels, from a projection of its own
 };
 
 // Softmax attention with grouped heads: query head h reads KV head h / (heads / kv_heads).
@@ -87,6 +93,9 @@ struct CrossAttentionSpec {
   AttentionSpec attention;
 };
 
+// The most channels that latent attention turns.
+inline constexpr int64_t kMaxLatentRope = 512;
+
 // MLA: one latent row and one rotated key row for all heads.
 struct LatentAttentionSpec {
   int64_t heads = 0;
@@ -103,8 +112,12 @@ struct LatentAttentionSpec {
   int64_t other_parameters = 0;
   double scale = 0;                         // multiplies q . k
   std::optional<Rope> rope = std::nullopt;  // of rope_width channels; absent: they don't turn
-  bool projection_bias = false;             // of the down projections
-  double rank_norm_epsilon = 1e-6;          // of the norms of query rank and latent
+  bool splits_pairs = false;  // what turned as (2i, 2i + 1) is kept as (i, i + rope_width / 2)
+  // Queries of head h at position p are multiplied by scale[h] * ln(p + 1) + bias[h].
+  bool position_scaling = false;
+  bool trained_frequencies = false;  // the rotation's are multiplied by exp of a vector of the file
+  bool projection_bias = false;      // of the down projections
+  double rank_norm_epsilon = 1e-6;   // of the norms of query rank and latent
   OutputGate output_gate = OutputGate::kNone;
   std::optional<QueryTemperature> temperature = std::nullopt;
 };
