@@ -9,6 +9,8 @@ namespace cairn {
 
 extern const FamilyTensors kGemma2Tensors;
 extern const FamilyTensors kGemma3Tensors;
+extern const FamilyTensors kGemma3nTensors;
+extern const FamilyTensors kGemma4Tensors;
 extern const FamilyTensors kHunyuanTensors;
 extern const FamilyTensors kLlama4Tensors;
 extern const FamilyTensors kGptOssTensors;

@@ -2,8 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
+#include <numbers>
 
 #include "cairn/kernels/ops.h"
 #include "cairn/models/parts.h"
@@ -13,6 +16,29 @@ namespace cairn {
 namespace {
 
 enum Slot { kGate, kUp };
+
+// The bound below which `part` of a standard normal distribution lies.
+double NormalQuantile(double part) {
+  double low = -40;
+  double high = 40;
+  for (int i = 0; i < 200; ++i) {
+    const double middle = (low + high) / 2;
+    (0.5 * std::erfc(-middle / std::numbers::sqrt2) < part ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+// gate[i] = max(0, gate[i] - (mean + deviations * standard deviation)), both of this gate.
+void CutGate(double deviations, float* gate, int64_t width) {
+  double sum = 0;
+  for (int64_t i = 0; i < width; ++i) sum += gate[i];
+  const double mean = sum / static_cast<double>(width);
+  double squares = 0;
+  for (int64_t i = 0; i < width; ++i) squares += (gate[i] - mean) * (gate[i] - mean);
+  const double deviation = std::sqrt(squares / static_cast<double>(width));
+  const auto bound = static_cast<float>(mean + deviations * deviation);
+  for (int64_t i = 0; i < width; ++i) gate[i] = std::max(0.0f, gate[i] - bound);
+}
 
 }  // namespace
 
@@ -61,6 +87,7 @@ Result<GatedMlp> GatedMlp::Load(const PartLoader& loader, std::string_view role,
   const std::string fused = fmt::format("{}.gate_up_proj", role);
   GatedMlp mlp;
   mlp.spec_ = spec;
+  if (spec.gate_sparsity > 0) mlp.gate_bound_ = NormalQuantile(spec.gate_sparsity);
   CAIRN_ASSIGN(mlp.gate_,
                loader.MatrixOrRows(fmt::format("{}.gate_proj", role), fused,
                                    {.total = 2 * width, .count = width}, input, spec.bias));
@@ -85,6 +112,7 @@ void GatedMlp::RunOn(const Pass& pass, const float* x, int64_t count, float* out
     if (spec_.gate_factor != 1) {
       Scale(gate + t * width, static_cast<float>(spec_.gate_factor), width);
     }
+    if (gate_bound_) CutGate(*gate_bound_, gate + t * width, width);
     ActivateTimes(spec_.activation, spec_.clip, gate + t * width, up + t * width, width);
   });
   Activations& inner = pass.work->activations(1);

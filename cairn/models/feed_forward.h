@@ -5,6 +5,7 @@
 #define CAIRN_MODELS_FEED_FORWARD_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,8 @@ class GatedMlp final : public FeedForward {
 
  private:
   GatedMlpSpec spec_;
+  // In standard deviations from the mean: below it, a gate's channels are 0.
+  std::optional<double> gate_bound_;
   Linear gate_;  // [intermediate, input]
   Linear up_;    // [intermediate, input]
   Linear down_;  // [input, intermediate]

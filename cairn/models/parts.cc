@@ -45,8 +45,10 @@ struct FeedForwardMaker {
     return MakeGatedMlp(build, spec, build.loader.Has("dense_mlp.down_proj") ? "dense_mlp" : "mlp");
   }
   FeedForwardOr operator()(const MlpSpec& spec) const { return MakeMlp(build, spec); }
-  FeedForwardOr operator()(const MixtureSpec& spec) const { return MakeMixture(build, spec); }
   FeedForwardOr operator()(const ChannelMixSpec& spec) const { return MakeChannelMix(build, spec); }
+  FeedForwardOr operator()(const MixtureSpec& spec) const {
+    return spec.beside_network ? MakeMixtureBesideNetwork(build, spec) : MakeMixture(build, spec);
+  }
   FeedForwardOr operator()(const NoFeedForward& /*none*/) const { return nullptr; }
 };
 
@@ -59,6 +61,10 @@ struct ResidualMaker {
   ResidualOr operator()(const ChannelScalesSpec& /*scales*/) const {
     return MakeScaledResidual(build);
   }
+  ResidualOr operator()(const PerLayerInputsSpec& spec) const {
+    return MakeLayerInputsResidual(build, spec);
+  }
+  ResidualOr operator()(const AltUpSpec& spec) const { return MakeAltUpResidual(build, spec); }
   template <class Other>
   ResidualOr operator()(const Other& /*other*/) const {
     return Fail(ErrorCode::kUnsupported, "there is no such residual for {}", build.model.family);

@@ -51,10 +51,16 @@ FeedForwardOr MakeGatedMlp(const LayerBuild& build, const GatedMlpSpec& spec,
 FeedForwardOr MakeMlp(const LayerBuild& build, const MlpSpec& spec, std::string_view role = "mlp");
 // mixture.cc
 FeedForwardOr MakeMixture(const LayerBuild& build, const MixtureSpec& spec);
+// mixture_beside.cc
+FeedForwardOr MakeMixtureBesideNetwork(const LayerBuild& build, const MixtureSpec& spec);
 // residual_plain.cc
 ResidualOr MakePlainResidual(const ModelBuild& build);
 // residual_scales.cc
 ResidualOr MakeScaledResidual(const ModelBuild& build);
+// residual_layer_inputs.cc
+ResidualOr MakeLayerInputsResidual(const ModelBuild& build, const PerLayerInputsSpec& spec);
+// residual_altup.cc
+ResidualOr MakeAltUpResidual(const ModelBuild& build, const AltUpSpec& spec);
 
 }  // namespace cairn
 

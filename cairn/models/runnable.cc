@@ -61,6 +61,8 @@ struct MissingFeedForward {
 struct HasResidual {
   bool operator()(const PlainResidualSpec& /*plain*/) const { return true; }
   bool operator()(const ChannelScalesSpec& /*scales*/) const { return true; }
+  bool operator()(const PerLayerInputsSpec& /*inputs*/) const { return true; }
+  bool operator()(const AltUpSpec& /*altup*/) const { return true; }
   template <class Other>
   bool operator()(const Other& /*other*/) const {
     return false;

@@ -16,7 +16,7 @@ constexpr std::array kFamilies = {
     &kGptOssTensors, &kMiniMaxTensors,       &kKimiLinearTensors, &kBailingHybridTensors,
     &kRetNetTensors, &kZayaTensors,          &kLfm2Tensors,       &kMambaTensors,
     &kMamba2Tensors, &kJambaTensors,         &kNemotronHTensors,  &kFalconH1Tensors,
-    &kRwkvTensors,   &kMistralLarge4Tensors,
+    &kRwkvTensors,   &kMistralLarge4Tensors, &kGemma3nTensors,    &kGemma4Tensors,
 };
 
 constexpr std::array kGguf = {

@@ -4,7 +4,9 @@
 #include <array>
 #include <string>
 
+#include "cairn/spec/family_gemma_run.h"
 #include "cairn/spec/limits.h"
+#include "cairn/spec/run_facts.h"
 #include "cairn/spec/sized_families.h"
 
 namespace cairn {
@@ -112,8 +114,11 @@ Result<AttentionSpec> GlobalAttention(const HfConfig& config, const Dimensions& 
                config.IntOr("global_head_dim", {1, kMaxHeadWidth}, dimensions.key_width));
   global.value_width = global.key_width;
   CAIRN_ASSIGN(global.value_is_key, config.BoolOr("attention_k_eq_v", false));
-  CAIRN_ASSIGN(global.kv_heads,
-               config.IntOr("num_global_key_value_heads", {1, kMaxHeads}, dimensions.kv_heads));
+  // As in its class, the other number of heads counts only where values are made from keys.
+  if (global.value_is_key) {
+    CAIRN_ASSIGN(global.kv_heads,
+                 config.IntOr("num_global_key_value_heads", {1, kMaxHeads}, dimensions.kv_heads));
+  }
   global.query_key_norm = true;
   CAIRN_TRY(CheckHeads(config, global));
   return global;
@@ -178,9 +183,10 @@ Result<ModelSpec> Gemma4FromConfig(const ConfigSource& source) {
   CAIRN_TRY(ShareLastLayers(config, lifetimes, true, model));
   CAIRN_ASSIGN(const bool doubles, config.BoolOr("use_double_wide_mlp", false));
   for (LayerSpec& layer : model.layers) {
-    auto* mlp = std::get_if<GatedMlpSpec>(&layer.feed_forward);
-    if (doubles && mlp != nullptr && std::holds_alternative<SharedAttentionSpec>(layer.mixer)) {
-      mlp->intermediate *= 2;
+    if (!doubles || !std::holds_alternative<SharedAttentionSpec>(layer.mixer)) continue;
+    if (auto* mlp = std::get_if<GatedMlpSpec>(&layer.feed_forward)) mlp->intermediate *= 2;
+    if (auto* mixture = std::get_if<MixtureSpec>(&layer.feed_forward)) {
+      mixture->shared_intermediate *= 2;
     }
   }
   CAIRN_ASSIGN(const int64_t width, PerLayerWidth(config));
@@ -189,8 +195,8 @@ Result<ModelSpec> Gemma4FromConfig(const ConfigSource& source) {
 }
 
 constexpr auto kRows = std::to_array<SizedFamily>({
-    {"gemma3n_text", Gemma3nFromConfig},
-    {"gemma4_text", Gemma4FromConfig},
+    {"gemma3n_text", Runs<Gemma3nFromConfig, DescribeGemma3nRun>},
+    {"gemma4_text", Runs<Gemma4FromConfig, DescribeGemma4Run>},
 });
 
 }  // namespace

@@ -265,6 +265,9 @@ struct GatedMlpSpec {
   Clip clip = {};
   double gate_factor = 1;    // multiplies the gate before the activation
   double output_factor = 1;  // multiplies what comes out
+  // Gemma 3n: so much of a normal distribution lies below the bound over which channels of the gate
+  // go on, less that bound; 0: all go on as they are.
+  double gate_sparsity = 0;
 };
 
 // down(activation(up x))
@@ -315,6 +318,9 @@ struct MixtureSpec {
   Clip clip = {};
   Activation shared_activation = Activation::kSilu;
   double output_factor = 1;
+  // Gemma 4: what is shared is a network of its own beside the experts; each has its norms, the
+  // experts read the residual as it is, and weights have a factor for each expert.
+  bool beside_network = false;
 };
 
 // RWKV: sigmoid(receptance) * value(relu(key)^2), of a token mixed with the one before.
@@ -371,17 +377,23 @@ struct GatedStreamsSpec {
   int64_t streams = 0;
   int64_t rank = 0;
 };
+// What a layer knows of a token besides the residual.
+struct LayerInputsSpec {
+  int64_t width = 0;       // of a layer's own embedding of the token; 0: there is none
+  int64_t vocabulary = 0;  // ids beyond it use row 0
+  Activation activation = Activation::kGeluTanh;
+};
 // Gemma 3n: streams predicted and corrected, a low-rank branch, inputs of each layer.
 struct AltUpSpec {
   int64_t streams = 0;
   int64_t active = 0;
-  int64_t input_width = 0;       // of a layer's own embedding of the token
-  int64_t input_vocabulary = 0;  // ids beyond it use row 0
+  int64_t low_rank = 0;  // of the branch beside attention
+  bool scales_active = true;
+  LayerInputsSpec inputs = {};
 };
-// Gemma 4: one stream, inputs of each layer, a factor for each layer, experts beside the network.
+// Gemma 4: one stream, inputs of each layer, a factor for each layer.
 struct PerLayerInputsSpec {
-  int64_t input_width = 0;  // 0: none
-  int64_t input_vocabulary = 0;
+  LayerInputsSpec inputs = {};
 };
 // Zaya: scales and biases for each channel.
 struct ChannelScalesSpec {};

@@ -85,6 +85,13 @@ struct Scaler {
     CAIRN_CHECK(divisors.size() == frequencies.size());
     for (size_t i = 0; i < frequencies.size(); ++i) frequencies[i] /= divisors[i];
   }
+
+  void operator()(const RopeProportional& proportional) const {
+    for (size_t i = 0; i < frequencies.size(); ++i) {
+      const bool turns = static_cast<int64_t>(i) < proportional.turning_pairs;
+      frequencies[i] = turns ? frequencies[i] / static_cast<float>(proportional.factor) : 0.0f;
+    }
+  }
 };
 
 }  // namespace

@@ -58,9 +58,16 @@ struct RopeLong {
 
   bool operator==(const RopeLong&) const = default;
 };
+// Gemma 4: only the first pairs turn, as fast as they would if all did, `factor` times slower.
+struct RopeProportional {
+  double factor = 1;
+  int64_t turning_pairs = 0;
 
-using RopeScaling =
-    std::variant<std::monostate, RopeLinear, RopeLlama3, RopeYarn, RopeDivisors, RopeLong>;
+  bool operator==(const RopeProportional&) const = default;
+};
+
+using RopeScaling = std::variant<std::monostate, RopeLinear, RopeLlama3, RopeYarn, RopeDivisors,
+                                 RopeLong, RopeProportional>;
 
 struct Rope {
   RopePairs pairs = RopePairs::kHalfSplit;
