@@ -2,10 +2,12 @@
 // hybrid, GLM 5 next.
 #include <array>
 #include <string>
+#include <variant>
 
 #include "cairn/spec/family_delta.h"
 #include "cairn/spec/family_latent.h"
 #include "cairn/spec/limits.h"
+#include "cairn/spec/run_latent.h"
 #include "cairn/spec/sized_families.h"
 
 namespace cairn {
@@ -41,6 +43,12 @@ Result<DeltaRuleSpec> KdaFromConfig(const HfConfig& widths, std::string_view hea
 
 Result<DeltaRuleSpec> FlatKdaFromConfig(const HfConfig& config) {
   return KdaFromConfig(config, "linear_num_heads", "linear_head_dim", "linear_conv_kernel_dim");
+}
+
+// Files may leave the keys out that say again what attention's say.
+Result<DeltaRuleSpec> BailingKdaFromConfig(const HfConfig& config) {
+  if (config.Has("linear_num_heads")) return FlatKdaFromConfig(config);
+  return KdaFromConfig(config, "num_attention_heads", "head_dim", "short_conv_kernel_size");
 }
 
 // linear_attn_config counts layers from 1.
@@ -136,7 +144,7 @@ Result<ModelSpec> BailingHybridFromConfig(const ConfigSource& source) {
   const HfConfig& config = source.config;
   CAIRN_ASSIGN(const Dimensions frame, FrameFromConfig(config));
   KdaParts parts;
-  CAIRN_ASSIGN(parts.delta, FlatKdaFromConfig(config));
+  CAIRN_ASSIGN(parts.delta, BailingKdaFromConfig(config));
   CAIRN_ASSIGN(parts.latent, LatentFromConfig(config));
   CAIRN_ASSIGN(parts.linear, BailingLinearLayers(config, frame.layers));
   parts.delta.other_parameters =
@@ -182,9 +190,28 @@ Result<ModelSpec> Glm5NextFromConfig(const ConfigSource& source) {
   return model;
 }
 
+Status RunKimiLinear(const ConfigSource& source, ModelSpec& model) {
+  CAIRN_TRY(RequireSilu(source.config));
+  return DescribeKimiLatent(source, model);
+}
+
+// The safe gate bounds how far a step can forget.
+Status RunBailingHybrid(const ConfigSource& source, ModelSpec& model) {
+  const HfConfig& config = source.config;
+  CAIRN_TRY(RequireSilu(config));
+  CAIRN_TRY(DescribeBailingLatent(source, model));
+  CAIRN_ASSIGN(const bool bounded, config.BoolOr("kda_safe_gate", true));
+  CAIRN_ASSIGN(const double bound, config.FloatOr("kda_lower_bound", {-1e3, -1e-6}, -5));
+  for (LayerSpec& layer : model.layers) {
+    auto* delta = std::get_if<DeltaRuleSpec>(&layer.mixer);
+    if (delta != nullptr && bounded) delta->decay_bound = bound;
+  }
+  return {};
+}
+
 constexpr auto kRows = std::to_array<SizedFamily>({
-    {"kimi_linear", KimiLinearFromConfig},
-    {"bailing_hybrid", BailingHybridFromConfig},
+    {"kimi_linear", Runs<KimiLinearFromConfig, RunKimiLinear>},
+    {"bailing_hybrid", Runs<BailingHybridFromConfig, RunBailingHybrid>},
     {"glm5_next_text", Glm5NextFromConfig},
 });
 

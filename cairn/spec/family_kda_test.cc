@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <variant>
 
 #include "cairn/spec/families_for_tests.h"
 
@@ -44,6 +45,20 @@ TEST_CASE("GLM 5 next keeps a gate beside each index key that is pooled") {
   const ModelSpec pooled =
       ModelFromJson(SmallConfig("glm5_next_text", keys + R"(, "index_kpool": 4)"));
   CHECK_EQ(BytesPerToken(pooled), 2 * (40 + 8 + 9));
+}
+
+TEST_CASE("Kimi Linear's decays are free, Bailing's are bounded unless the file says otherwise") {
+  const std::string keys = std::string(kKda) + R"(, "layer_group_size": 2)";
+  const auto bound = [](const ModelSpec& model) {
+    CHECK_EQ(model.sizing_only, "");
+    return std::get<DeltaRuleSpec>(model.layers[0].mixer).decay_bound;
+  };
+  CHECK_EQ(bound(ModelFromJson(SmallConfig("kimi_linear", keys))), 0);
+  CHECK_EQ(bound(ModelFromJson(SmallConfig("bailing_hybrid", keys))), -5);
+  const std::string other = keys + R"(, "kda_lower_bound": -3)";
+  CHECK_EQ(bound(ModelFromJson(SmallConfig("bailing_hybrid", other))), -3);
+  const std::string free = keys + R"(, "kda_safe_gate": false)";
+  CHECK_EQ(bound(ModelFromJson(SmallConfig("bailing_hybrid", free))), 0);
 }
 
 }  // namespace cairn
