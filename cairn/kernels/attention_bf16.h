@@ -4,7 +4,8 @@
 // stored in. A step takes two neighbours (channels of a score, keys of an output): the sum gains
 // first the odd one's product, then the even one's, each with one rounding. That is what vdpbf16ps
 // does on the machines that have it, and two fused multiply-adds everywhere else, provided that the
-// thread flushes subnormal numbers (flush_subnormals.h), as the instruction always does. A last channel without a neighbour is paired with zero.
+// thread flushes subnormal numbers (flush_subnormals.h), as the instruction always does. A last
+// channel without a neighbour is paired with zero.
 // Tiles lie in pairs: keys [width / 2][16 rows][2 channels], then the odd channel's [16];
 // values [8][width][2 rows]. Thread-safe.
 #ifndef CAIRN_KERNELS_ATTENTION_BF16_H_
