@@ -65,7 +65,7 @@ def windowed(full, sliding, window, full_elements, sliding_elements, tp):
     most = max(heads, global_heads) * tp
     return {"model_type": "gemma4_text", **FRAME, "num_hidden_layers": full + sliding, "num_attention_heads": most * 16,
             "num_key_value_heads": heads * tp, "head_dim": width, "num_global_key_value_heads": global_heads * tp,
-            "global_head_dim": global_width, "sliding_window": window,
+            "global_head_dim": global_width, "attention_k_eq_v": True, "sliding_window": window,
             "layer_types": ["sliding_attention"] * sliding + ["full_attention"] * full}  # fmt: skip
 
 

@@ -31,17 +31,14 @@ def size_json(*arguments):
 
 
 class SizeTest(unittest.TestCase):
-    def test_every_golden_at_every_length_equals_what_its_reference_keeps(self):
-        lengths = [1, 2, 7, 8, 11, 12, 80, 112]
-        for folder in sorted(GOLDEN.glob("*/state.json")):
+    def test_blocks_hold_at_least_the_content_at_every_length_of_every_golden(self):
+        lengths = [1, 2, 7, 8, 11, 12, 80, 112]  # golden_states_test.py holds the content itself to the references
+        for folder in sorted(GOLDEN.glob("*/config.json")):
             with self.subTest(golden=folder.parent.name):
-                state = json.loads(folder.read_text())
                 answer = size_json(folder.parent, "--kv-dtype", "f32", "-c", ",".join(map(str, lengths)))
                 self.assertEqual([s["tokens"] for s in answer["sizes"]], lengths)
                 for each in answer["sizes"]:
-                    kept = sum(layer["bytes_by_tokens_f32_model"][each["tokens"] - 1] for layer in state["layers"])
-                    self.assertEqual(each["content_bytes"], kept)
-                    self.assertGreaterEqual(each["allocated_bytes"], kept)
+                    self.assertGreaterEqual(each["allocated_bytes"], each["content_bytes"])
 
     def test_a_folder_counts_the_tensors_of_its_file(self):
         folder = GOLDEN / "gemma2"
@@ -195,7 +192,7 @@ class SizeTest(unittest.TestCase):
         for version, warned in (("0.33.0", False), ("0.11.0", False), ("9.9.9", True), ("0.0.1", True)):
             profile = size_json("Qwen3-8B", "--profile", f"vllm@{version}")["profile"]
             self.assertEqual(any("source was read" in each for each in profile.get("warnings", [])), warned)
-        recurrent = ROOT / "tests" / "golden_states" / "mamba" / "config.json"
+        recurrent = ROOT / "tests" / "golden" / "mamba" / "config.json"
         endless = size_json(recurrent, "-c", 64, "--gpu", "H100")["budget"]
         self.assertTrue(any("doesn't bound the context" in each for each in endless["warnings"]))
 

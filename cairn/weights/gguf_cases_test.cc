@@ -78,13 +78,16 @@ Result<ModelSpec> ModelOfFile(const std::string& bytes) {
       {.has = [](std::string_view) { return false; }, .rope_divisors = {}, .complete = false});
 }
 
-// Which form a rotation's keys are stored in says nothing about their size; only models that can be
-// run say it.
+// In which order rows lie, and which form a rotation's keys are stored in, says nothing about their
+// size; only models that can be run say it.
 StateSpec SizesOf(const ModelSpec& model) {
   StateSpec spec = StateSpecOf(model, {});
   for (LayerState& layer : spec.layers) {
     for (Component& component : layer.components) {
-      if (auto* rows = std::get_if<Rows>(&component)) rows->position = PositionApplied::kNone;
+      auto* rows = std::get_if<Rows>(&component);
+      if (rows == nullptr) continue;
+      rows->position = PositionApplied::kNone;
+      rows->order = RowOrder::kRowMajor;
     }
   }
   return spec;
