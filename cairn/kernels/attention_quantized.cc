@@ -1,5 +1,6 @@
 #include "cairn/kernels/attention_quantized.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -277,8 +278,13 @@ void Queries(int32_t zero, const float* queries, int64_t count, const QuantizedQ
                         : largest < kSmallestQuery ? 0.0f
                                                    : largest / 127.0f;
     const bool scaled = finite && largest >= kSmallestQuery;
-    const int32_t sum =
-        QuantizeOne(x, scaled ? 127.0f / largest : 0.0f, to.codes + b * kStateBlock);
+    int8_t* codes = to.codes + b * kStateBlock;
+    int32_t sum = 0;
+    if (scaled) {
+      sum = QuantizeOne(x, 127.0f / largest, codes);
+    } else {
+      std::fill_n(codes, kStateBlock, int8_t{0});
+    }
     to.blocks[b] = {scale, scale * static_cast<float>(sum), -zero * sum};
   }
 }
