@@ -134,3 +134,5 @@ BENCHMARK_CAPTURE(BM_RowAttention, heads128_f16, Latent(128, DType::kF16))->Appl
 
 }  // namespace
 }  // namespace cairn
+
+BENCHMARK_MAIN();
