@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <variant>
+#include <vector>
 
 #include "cairn/sizing/bounds_flops.h"
 #include "tests/model_for_tests.h"
@@ -23,6 +24,12 @@ bool IsAllSoftmax(const ModelSpec& spec) {
   return std::ranges::all_of(spec.layers, [](const LayerSpec& layer) {
     const auto* attention = std::get_if<AttentionSpec>(&layer.mixer);
     return attention != nullptr && !attention->index;
+  });
+}
+
+bool HasExperts(const ModelSpec& spec) {
+  return std::ranges::any_of(spec.layers, [](const LayerSpec& layer) {
+    return std::holds_alternative<MixtureSpec>(layer.feed_forward);
   });
 }
 
@@ -49,6 +56,28 @@ TEST_CASE("the operations that attention notes are those that sizing predicts") 
     CHECK_EQ(static_cast<double>(AttentionOperations(log)), predicted.attention);
     CHECK_GT(log[WorkKind::kMatrixProduct].calls, 0);
     CHECK_GT(log[WorkKind::kMatrixProduct].weight_bytes, 0);
+    loaded.store().Release(*id);
+  }
+}
+
+// Whose router serves a layer's start and its end.
+bool UsesARouterTwice(const ModelSpec& spec) {
+  return std::holds_alternative<AltUpSpec>(spec.residual);
+}
+
+TEST_CASE("a step of a model without experts reads every packed matrix once") {
+  for (const std::string& name : GoldenNames()) {
+    CAPTURE(name);
+    LoadedModel loaded(GoldenFolder(name), {}, 1);
+    if (HasExperts(loaded.model().spec()) || UsesARouterTwice(loaded.model().spec())) continue;
+    const auto id = loaded.store().Create();
+    REQUIRE(id.has_value());
+    WorkLog log;
+    loaded.pool().set_work_log(&log);
+    const std::vector<TokenId> token = {TokenId(1)};
+    loaded.Feed(*id, token, 1);
+    loaded.pool().set_work_log(nullptr);
+    CHECK_EQ(log[WorkKind::kMatrixProduct].weight_bytes, loaded.model().weight_bytes().value());
     loaded.store().Release(*id);
   }
 }

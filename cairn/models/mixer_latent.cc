@@ -64,6 +64,7 @@ Status LatentMixer::LoadHeads(const PartLoader& loader) {
   weights_.keys = HeadMatrices(*tensor->dtype, spec_.heads, spec_.key_width, spec_.latent_width);
   weights_.values =
       HeadMatrices(*tensor->dtype, spec_.heads, spec_.latent_width, spec_.value_width);
+  loader.CountPacked(weights_.keys.bytes() + weights_.values.bytes());
   std::vector<float> row(static_cast<size_t>(spec_.latent_width));
   for (int64_t h = 0; h < spec_.heads; ++h) {
     for (int64_t i = 0; i < made; ++i) {

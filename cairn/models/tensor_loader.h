@@ -59,6 +59,8 @@ class TensorLoader {
   Result<const TensorInfo*> Read(const std::string& name, std::span<const int64_t> shape);
   Result<Linear> Rows(const std::string& name, const RowChoice& rows, int64_t columns);
   PackedMatrix Pack(DType dtype, std::span<const std::byte> source, int64_t rows, int64_t columns);
+  // A part packed as many by itself.
+  void CountPacked(int64_t bytes) { packed_bytes_ += bytes; }
   // An error that names the first tensor that nobody read and that isn't known to be unneeded.
   Status CheckAllRead() const;
 
@@ -100,6 +102,7 @@ class PartLoader {
                               int64_t columns, bool bias) const;
   // A matrix that the part computed.
   Linear Computed(std::span<const float> values, int64_t rows, int64_t columns) const;
+  void CountPacked(int64_t bytes) const { loader_.CountPacked(bytes); }
   Result<std::vector<float>> Vector(std::string_view role, int64_t width) const;
   // Of the model's kind and epsilon, unless `epsilon` says otherwise; with weights around 0 the 1
   // is added unless `plus_one` is false.
