@@ -47,6 +47,7 @@ THIRD_PARTY = {
     "nlohmann/": r"(cairn|tools|tests|web)/.*\.cc$",
     "CLI/": r"tools/",
     "fmt/": r"",
+    "openssl/": r"cairn/base/.*\.cc$",
     "xxhash.h": r"cairn/base/",
     "doctest/": r".*(_test\.cc|_for_tests\.(h|cc)|/test_main\.cc)$|tests/",
     "benchmark/": r".*_bench\.cc$",
