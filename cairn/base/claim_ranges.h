@@ -2,7 +2,8 @@
 //
 // Memory that is read ahead, or that a core has just written, serves the thread that goes on there.
 // Every thread owns a range of neighbouring indices and takes them in order; one that has no more
-// takes the last of whoever has the most, so a thread without a core holds nobody up.
+// makes the later half of the longest range its own, so a thread without a core holds nobody up,
+// and what it leaves is walked in order, too.
 //
 // Used inside ThreadPool::ParallelFor(count, body): each call of the body claims one index in place
 // of the one it was given. Thread safety: Claim by many threads at once; Reset by one, while nobody
@@ -18,8 +19,10 @@ namespace cairn {
 
 class ClaimRanges {
  public:
-  // REQUIRES: 0 <= count < 2^32 and threads >= 1.
-  void Reset(int64_t count, int threads);
+  // The first `owners` of the threads get ranges, the others begin with what they take from them.
+  // REQUIRES: 0 <= count < 2^32 and 1 <= owners <= threads.
+  void Reset(int64_t count, int threads, int owners);
+  void Reset(int64_t count, int threads) { Reset(count, threads, threads); }
   // An index that nobody has claimed. REQUIRES: fewer than `count` claims since Reset.
   int64_t Claim(int thread);
 
@@ -30,7 +33,7 @@ class ClaimRanges {
   };
 
   static bool TakeFirst(Range& range, int64_t& index);
-  bool StealLast(int64_t& index);
+  bool StealHalf(int thread, int64_t& index);
 
   std::unique_ptr<Range[]> ranges_;
   int threads_ = 0;

@@ -10,19 +10,30 @@
 
 namespace cairn {
 
-TEST_CASE("a thread takes its own range in order, then the last of whoever has the most") {
+TEST_CASE("a thread takes its own range in order, then the later half of the longest, in order") {
   ClaimRanges claims;
   claims.Reset(10, 3);  // [0, 3) [3, 6) [6, 10)
   CHECK(claims.Claim(1) == 3);
   CHECK(claims.Claim(1) == 4);
   CHECK(claims.Claim(1) == 5);
-  CHECK(claims.Claim(1) == 9);
+  CHECK(claims.Claim(1) == 8);
   CHECK(claims.Claim(0) == 0);
   CHECK(claims.Claim(2) == 6);
+  CHECK(claims.Claim(1) == 9);
   CHECK(claims.Claim(1) == 2);
   CHECK(claims.Claim(2) == 7);
-  CHECK(claims.Claim(2) == 8);
   CHECK(claims.Claim(2) == 1);
+}
+
+TEST_CASE("threads that own nothing take from those that do") {
+  ClaimRanges claims;
+  claims.Reset(6, 3, 1);
+  CHECK(claims.Claim(0) == 0);
+  CHECK(claims.Claim(2) == 3);
+  CHECK(claims.Claim(2) == 4);
+  CHECK(claims.Claim(1) == 2);
+  CHECK(claims.Claim(0) == 1);
+  CHECK(claims.Claim(0) == 5);
 }
 
 TEST_CASE("every index is claimed once, whatever the number of threads and of indices") {

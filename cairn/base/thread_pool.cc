@@ -106,7 +106,7 @@ struct ThreadPool::Shared {
   }
 
   // The caller's side.
-  bool AnyActive(int64_t now_ns);
+  int ActiveWorkers(int64_t now_ns);  // unparks those whose pause has ended
   void WakeSleepers();
   bool WorkersDone(int64_t expected) const;
   void WaitForWorkers(int64_t expected, int64_t start_ns);
@@ -166,17 +166,17 @@ void ThreadPool::Shared::WorkerMain(Worker& worker, int thread) {
   }
 }
 
-bool ThreadPool::Shared::AnyActive(int64_t now_ns) {
-  bool any = false;
+int ThreadPool::Shared::ActiveWorkers(int64_t now_ns) {
+  int active = 0;
   for (Worker& worker : workers) {
     if (worker.ledger.parked()) {
       worker.ledger.MaybeUnpark(now_ns);
       if (worker.ledger.parked()) continue;
       worker.active.store(true);
     }
-    any = true;
+    ++active;
   }
-  return any;
+  return active;
 }
 
 void ThreadPool::Shared::WakeSleepers() {
@@ -248,7 +248,7 @@ void ThreadPool::Shared::CloseAccounts(double index_ns) {
 
 void ThreadPool::Shared::RunLoop(int64_t count, LoopBody body) {
   const int64_t start_ns = NowNs();
-  if (!AnyActive(start_ns)) {
+  if (ActiveWorkers(start_ns) == 0) {
     for (int64_t i = 0; i < count; ++i) body(i, 0);
     return;
   }
@@ -297,6 +297,8 @@ ThreadPool::ThreadPool(int threads) {
 ThreadPool::~ThreadPool() = default;
 
 int ThreadPool::threads() const { return static_cast<int>(shared_->workers.size()) + 1; }
+
+int ThreadPool::ActiveThreads() { return 1 + shared_->ActiveWorkers(NowNs()); }
 
 void ThreadPool::ParallelFor(int64_t count, LoopBody body) {
   CAIRN_CHECK(!shared_->in_loop.load(std::memory_order_relaxed));

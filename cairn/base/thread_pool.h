@@ -39,6 +39,9 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const;
+  // Those that a loop would be shared by now: parked ones aside, and tried again when it is time.
+  // How a loop is best cut; at least 1. As ParallelFor, from one thread at a time.
+  int ActiveThreads();
 
   // Calls body(i, thread) once for each i in [0, count), thread in [0, threads()); returns when all
   // are done. Allocates nothing. The body must not throw.

@@ -159,9 +159,10 @@ void MatMul(Activations& x, std::span<const MatMulTask> tasks, ThreadPool& pool)
   const WorkScope work(pool, WorkKind::kMatrixProduct);
   if (work.done() != nullptr) NoteProducts(x, tasks, *work.done());
   MatMulAccess::Prepare(x, tasks, pool);
-  const Units units(x, tasks, pool.threads());
+  const int active = pool.ActiveThreads();
+  const Units units(x, tasks, active);
   ClaimRanges& claims = MatMulAccess::Claims(x);
-  claims.Reset(units.count(), pool.threads());
+  claims.Reset(units.count(), pool.threads(), active);
   auto run = [&](int64_t /*index*/, int thread) {
     const auto [task, range] = units.At(claims.Claim(thread));
     MatMulAccess::Run(x, *task, range, thread);
