@@ -144,13 +144,10 @@ class AttentionRun {
 
   // Floats' worth of what isn't always needed.
   int64_t IntegerCodeFloats() const {
-    return IntegerBlocks() * (kStateBlock / 4) * QueryPlanes(shape_.key_codec);
-  }
-  int64_t IntegerBlocks() const {
-    return key_arithmetic_ == Arithmetic::kInt8 ? rows_max_ * shape_.key_width / kStateBlock : 0;
+    return key_arithmetic_ == Arithmetic::kInt8 ? rows_max_ * shape_.key_width / 4 : 0;
   }
   int64_t IntegerBlockFloats() const {
-    return IntegerBlocks() * static_cast<int64_t>(sizeof(QueryBlock) / 4);
+    return IntegerCodeFloats() / (kStateBlock / 4) * static_cast<int64_t>(sizeof(QueryBlock) / 4);
   }
   int64_t DecodedFloats(bool decoded, int64_t width) const {
     return decoded ? DecodedTileBytes(width) / 4 : 0;
@@ -186,7 +183,6 @@ class AttentionRun {
     w.pairs = reinterpret_cast<uint32_t*>(take(rows_max_ * Bf16PairWords(shape_.key_width)));
     w.integers.codes = reinterpret_cast<int8_t*>(take(IntegerCodeFloats()));
     w.integers.blocks = reinterpret_cast<QueryBlock*>(take(IntegerBlockFloats()));
-    w.integers.planes = QueryPlanes(shape_.key_codec);
     w.segment = reinterpret_cast<RowSoftmax*>(next);
     w.total = w.segment + rows_max_;
     return w;

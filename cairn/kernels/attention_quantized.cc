@@ -78,7 +78,7 @@ struct KeyBlock {
   static constexpr bool kBytes = kScheme.code_bits == 8;
   // Codes may exceed 127: products of pairs don't fit 16 bits.
   static constexpr bool kWide = kBytes || kScheme.has_table;
-  static constexpr int kPlanes = QueryPlanes(Codec::kDType);
+  static constexpr int kZero = kScheme.has_table ? 128 : kScheme.zero;
   static constexpr int kRunBytes = kTileRows * (kLayout.codes + (kBytes ? 32 : 16));
 
   // Fifth bits of the keys of part p.
@@ -133,7 +133,6 @@ template <class Codec, int kRows, int kGroups, class Lines>
 struct ScoresOf {
   using Block = KeyBlock<Codec>;
   static constexpr int64_t kRun = Block::kRunBytes;
-  static constexpr int kPlanes = Block::kPlanes;
 
   const std::byte* const* groups;
   Lines& next;
@@ -144,16 +143,13 @@ struct ScoresOf {
 
   // The integer sums of one block, then what they are worth.
   HWY_INLINE void Add(int64_t block) {
-    IntVector exact[kPlanes][kRows][kGroups][kParts];
+    IntVector exact[kRows][kGroups][kParts];
     ByteVector fifth[kGroups][kParts];
     const int64_t offset = block * kRun;
     for (int g = 0; g < kGroups; ++g) {
       for (int p = 0; p < kParts; ++p) {
         fifth[g][p] = Block::Fifth(groups[g] + offset, p);
-        for (int r = 0; r < kRows; ++r) {
-          if (kPlanes == 2) exact[0][r][g][p] = hn::Zero(di);
-          exact[kPlanes - 1][r][g][p] = hn::Set(di, Of(r, block).start);
-        }
+        for (int r = 0; r < kRows; ++r) exact[r][g][p] = hn::Set(di, Of(r, block).start);
       }
     }
     HWY_UNROLL(8)
@@ -164,25 +160,15 @@ struct ScoresOf {
         if (quad == kQuads - 1) next.Fetch();
         for (int p = 0; p < kParts; ++p) {
           const ByteVector key = Block::Quad(groups[g] + offset, quad, p, fifth[g][p]);
-          for (int plane = 0; plane < kPlanes; ++plane) {
-            for (int r = 0; r < kRows; ++r) {
-              exact[plane][r][g][p] = AddQuad<Block::kWide>(exact[plane][r][g][p], key,
-                                                            CodesOf(r, block, plane) + quad * 4);
-            }
+          for (int r = 0; r < kRows; ++r) {
+            exact[r][g][p] = AddQuad<Block::kWide>(
+                exact[r][g][p], key, codes + r * width + block * kStateBlock + quad * 4);
           }
         }
       }
     }
-    if constexpr (kPlanes == 2) {
-      for (int r = 0; r < kRows; ++r)
-        for (int g = 0; g < kGroups; ++g)
-          for (int p = 0; p < kParts; ++p)
-            exact[1][r][g][p] = hn::Add(hn::ShiftLeft<8>(exact[0][r][g][p]), exact[1][r][g][p]);
-    }
     for (int g = 0; g < kGroups; ++g) {
-      for (int p = 0; p < kParts; ++p) {
-        AddScaled(groups[g] + offset, block, g, p, exact[kPlanes - 1]);
-      }
+      for (int p = 0; p < kParts; ++p) AddScaled(groups[g] + offset, block, g, p, exact);
     }
   }
 
@@ -205,9 +191,6 @@ struct ScoresOf {
 
   const QueryBlock& Of(int r, int64_t block) const {
     return blocks[r * (width / kStateBlock) + block];
-  }
-  const int8_t* CodesOf(int r, int64_t block, int plane) const {
-    return codes + (r * width + block * kStateBlock) * kPlanes + plane * kStateBlock;
   }
 };
 
@@ -266,19 +249,13 @@ void ScoresAny(DType codec, const TilePointers& keys, const QuantizedQueries& qu
 // ---- Queries ----
 
 // The codes' sum.
-HWY_INLINE int32_t QuantizeOne(const float* x, float inverse, int planes, int8_t* codes) {
+HWY_INLINE int32_t QuantizeOne(const float* x, float inverse, int8_t* codes) {
   const hn::Rebind<int8_t, FloatTag> to;
   IntVector sum = hn::Zero(di);
   for (int i = 0; i < kStateBlock; i += kWidth) {
     const IntVector code = hn::NearestInt(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, inverse)));
+    hn::StoreU(hn::DemoteTo(to, code), to, codes + i);
     sum = hn::Add(sum, code);
-    IntVector low = code;
-    if (planes == 2) {
-      const IntVector high = hn::ShiftRight<8>(hn::Add(code, hn::Set(di, 128)));
-      hn::StoreU(hn::DemoteTo(to, high), to, codes + i);
-      low = hn::Sub(code, hn::ShiftLeft<8>(high));
-    }
-    hn::StoreU(hn::DemoteTo(to, low), to, codes + (planes - 1) * kStateBlock + i);
   }
   return hn::ReduceSum(di, sum);
 }
@@ -293,20 +270,20 @@ HWY_INLINE int32_t LargestBits(const float* x) {
 }
 
 void Queries(int32_t zero, const float* queries, int64_t count, const QuantizedQueries& to) {
-  const auto most = static_cast<float>(LargestQueryCode(to.planes));
   for (int64_t b = 0; b < count; ++b) {
     const float* x = queries + b * kStateBlock;
     const auto largest = hwy::BitCastScalar<float>(LargestBits(x));
     const bool finite = largest <= std::numeric_limits<float>::max();
     const float scale = !finite                    ? std::numeric_limits<float>::quiet_NaN()
                         : largest < kSmallestQuery ? 0.0f
-                                                   : largest / most;
-    int8_t* codes = to.codes + b * kStateBlock * to.planes;
+                                                   : largest / 127.0f;
+    const bool scaled = finite && largest >= kSmallestQuery;
+    int8_t* codes = to.codes + b * kStateBlock;
     int32_t sum = 0;
-    if (finite && largest >= kSmallestQuery) {
-      sum = QuantizeOne(x, most / largest, to.planes, codes);
+    if (scaled) {
+      sum = QuantizeOne(x, 127.0f / largest, codes);
     } else {
-      std::fill_n(codes, kStateBlock * to.planes, int8_t{0});
+      std::fill_n(codes, kStateBlock, int8_t{0});
     }
     to.blocks[b] = {scale, scale * static_cast<float>(sum), -zero * sum};
   }
@@ -325,7 +302,6 @@ HWY_EXPORT(Queries);
 
 void QuantizeQueries(DType codec, const float* queries, int64_t rows, int64_t width,
                      const QuantizedQueries& to) {
-  CAIRN_DCHECK(to.planes == QueryPlanes(codec));
   const BlockScheme scheme = *BlockSchemeOf(codec);
   const int32_t zero = scheme.has_table ? 128 : scheme.zero;
   HWY_DYNAMIC_DISPATCH(Queries)(zero, queries, rows * (width / kStateBlock), to);

@@ -1,12 +1,11 @@
 // Scores over keys in the block codecs (state_block.h): exact products of small integers.
 //
-// A query row is quantized once, in blocks of 32 channels, to 8-bit integers, and to 16 bits for
-// keys of 8 bits, whose own error it would double otherwise: scale max|q| / the largest code, codes
-// to the nearest, ties to even; a block with a NaN or infinity gets the scale NaN, one below
-// kSmallestQuery zeros. Codes of 16 bits are 256 x a high plane + a low plane. A score is, block by
-// block and in order: the integer sum of code x code, as float, times the query's scale, times the
-// key's scale, added with one rounding; in codecs with minimums then the key's minimum times the
-// query block's sum, added with one rounding. A row's scores depend on no other row. Thread-safe.
+// A query row is quantized once, in blocks of 32 channels, to 8-bit integers: scale max|q| / 127,
+// codes to the nearest, ties to even; a block with a NaN or infinity gets the scale NaN, one below
+// kSmallestQuery zeros. A score is, block by block and in order: the integer sum of code x code, as
+// float, times the query's scale, times the key's scale, added with one rounding; in codecs with
+// minimums then the key's minimum times the query block's sum, added with one rounding. A row's
+// scores depend on no other row. Thread-safe.
 #ifndef CAIRN_KERNELS_ATTENTION_QUANTIZED_H_
 #define CAIRN_KERNELS_ATTENTION_QUANTIZED_H_
 
@@ -20,10 +19,6 @@ namespace cairn {
 
 inline constexpr float kSmallestQuery = 0x1p-100f;
 
-// Of 8 bits each, the high one first.
-constexpr int QueryPlanes(DType key_codec) { return key_codec == DType::kQ8_0 ? 2 : 1; }
-constexpr int32_t LargestQueryCode(int planes) { return planes == 1 ? 127 : 127 * 256; }
-
 // What a score must know of a query's block besides its codes.
 struct QueryBlock {
   float scale;
@@ -31,19 +26,17 @@ struct QueryBlock {
   int32_t start;  // -the sum of the codes x the key code that means 0
 };
 
-// Query rows of `width` channels: [row][width / 32][plane][32] codes, [row][width / 32] blocks.
+// Query rows of `width` channels: [row][width] codes, [row][width / 32] blocks.
 struct QuantizedQueries {
   int8_t* codes;
   QueryBlock* blocks;
-  int planes;
 
   QuantizedQueries From(int64_t row, int64_t width) const {
-    return {codes + row * width * planes, blocks + row * (width / kStateBlock), planes};
+    return {codes + row * width, blocks + row * (width / kStateBlock)};
   }
 };
 
-// For keys in `codec`; to.planes must be QueryPlanes(codec). REQUIRES here and below:
-// IsBlockCodec(codec), width a multiple of 32.
+// For keys in `codec`. REQUIRES here and below: IsBlockCodec(codec), width a multiple of 32.
 void QuantizeQueries(DType codec, const float* queries, int64_t rows, int64_t width,
                      const QuantizedQueries& to);
 

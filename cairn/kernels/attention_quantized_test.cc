@@ -26,20 +26,11 @@ std::vector<float> RandomFloats(int64_t count, uint32_t seed) {
 }
 
 struct Queries {
-  explicit Queries(DType codec)
-      : planes(QueryPlanes(codec)), codes(static_cast<size_t>(kRows * kWidth * planes)) {}
-
-  int planes;
-  std::vector<int8_t> codes;
+  std::vector<int8_t> codes = std::vector<int8_t>(kRows * kWidth);
   std::vector<QueryBlock> blocks = std::vector<QueryBlock>(kRows * kBlocks);
 
-  QuantizedQueries View() { return {codes.data(), blocks.data(), planes}; }
+  QuantizedQueries View() { return {codes.data(), blocks.data()}; }
 };
-
-int32_t CodeOf(const QuantizedQueries& query, int64_t block, int64_t channel) {
-  const int8_t* codes = query.codes + block * kStateBlock * query.planes + channel;
-  return query.planes == 1 ? codes[0] : 256 * codes[0] + codes[kStateBlock];
-}
 
 // 64 keys in four groups.
 struct Keys {
@@ -73,8 +64,8 @@ float Score(DType codec, const Keys& keys, int key, const QuantizedQueries& quer
       const int code = block.codes[static_cast<size_t>(c)];
       const int value =
           scheme.has_table ? kNonlinearValues[static_cast<size_t>(code)] : code - scheme.zero;
-      sum += value * CodeOf(query, b, c);
-      query_sum += CodeOf(query, b, c);
+      sum += value * query.codes[b * kStateBlock + c];
+      query_sum += query.codes[b * kStateBlock + c];
     }
     const float scale = query.blocks[b].scale;
     score = std::fma(static_cast<float>(sum) * scale, HalfToFloat(block.scale), score);
@@ -92,7 +83,7 @@ TEST_CASE("scores of every block codec equal the scalar definition bit by bit on
     if (!IsBlockCodec(codec)) continue;
     CAPTURE(InfoOf(codec).name);
     Keys keys(codec);
-    Queries quantized(codec);
+    Queries quantized;
     QuantizeQueries(codec, queries.data(), kRows, kWidth, quantized.View());
     std::vector<float> expected(kRows * kTileKeys);
     for (int64_t r = 0; r < kRows; ++r) {
@@ -110,7 +101,7 @@ TEST_CASE("scores of every block codec equal the scalar definition bit by bit on
           std::fill(got.begin(), got.begin() + rows * kTileKeys, -1.0f);
           if (first == 1) std::copy_n(expected.begin(), rows * kTileKeys, got.begin());
           keys.pointers.first = first;
-          Queries again(codec);
+          Queries again;
           QuantizeQueries(codec, queries.data(), rows, kWidth, again.View());
           QuantizedTileScores(codec, keys.pointers, again.View(), rows, kWidth, got.data());
           CHECK(std::memcmp(got.data(), expected.data(), got.size() * sizeof(float)) == 0);
@@ -125,26 +116,21 @@ TEST_CASE("a query is within half a step of its integers; a bad one is a NaN of 
   std::vector<float> queries = RandomFloats(kRows * kWidth, 2);
   std::fill_n(queries.begin(), kStateBlock, 0.0f);
   queries[kWidth + 5] = std::numeric_limits<float>::infinity();
-  for (const auto& [codec, zero] : {std::pair{DType::kQ4_0, 8}, {DType::kQ8_0, 128}}) {
-    Queries quantized(codec);
-    const QuantizedQueries view = quantized.View();
-    QuantizeQueries(codec, queries.data(), kRows, kWidth, view);
-    CHECK(quantized.blocks[0].scale == 0);
-    CHECK(std::isnan(quantized.blocks[kBlocks].scale));
-    for (int64_t b = 0; b < kRows * kBlocks; ++b) {
-      if (b == kBlocks) continue;
-      const QueryBlock& block = quantized.blocks[static_cast<size_t>(b)];
-      int32_t sum = 0;
-      for (int64_t c = 0; c < kStateBlock; ++c) {
-        const int32_t code = CodeOf(view, b, c);
-        const float query = queries[static_cast<size_t>(b * kStateBlock + c)];
-        CHECK(std::abs(block.scale * static_cast<float>(code) - query) <= block.scale * 0.5001f);
-        CHECK(std::abs(code) <= LargestQueryCode(quantized.planes));
-        sum += code;
-      }
-      CHECK(block.start == -zero * sum);
-      CHECK(block.sum == block.scale * static_cast<float>(sum));
+  Queries quantized;
+  QuantizeQueries(DType::kQ4_0, queries.data(), kRows, kWidth, quantized.View());
+  CHECK(quantized.blocks[0].scale == 0);
+  CHECK(std::isnan(quantized.blocks[kBlocks].scale));
+  for (size_t b = 0; b < quantized.blocks.size(); ++b) {
+    if (b == kBlocks) continue;
+    const QueryBlock& block = quantized.blocks[b];
+    int32_t sum = 0;
+    for (size_t i = b * kStateBlock; i < (b + 1) * kStateBlock; ++i) {
+      const float back = block.scale * static_cast<float>(quantized.codes[i]);
+      CHECK(std::abs(back - queries[i]) <= block.scale * 0.5001f);
+      sum += quantized.codes[i];
     }
+    CHECK(block.start == -8 * sum);
+    CHECK(block.sum == block.scale * static_cast<float>(sum));
   }
 }
 

@@ -8,7 +8,6 @@
 #include <random>
 #include <vector>
 
-#include "cairn/kernels/attention_quantized.h"
 #include "cairn/kernels/state_block.h"
 #include "cairn/kernels/state_rows.h"
 #include "hwy/base.h"
@@ -144,8 +143,7 @@ class Case {
     for (int64_t i = index / kStateBlock * kStateBlock, n = i + kStateBlock; i < n; ++i) {
       largest = std::max(largest, std::abs(queries_[static_cast<size_t>(i)] * shape_.scale));
     }
-    const auto most = static_cast<float>(LargestQueryCode(QueryPlanes(shape_.key_codec)));
-    return std::nearbyint(scaled * (most / largest)) * static_cast<double>(largest) / most;
+    return std::nearbyint(scaled * (127.0f / largest)) * static_cast<double>(largest) / 127;
   }
 
   AttentionShape shape_;
