@@ -47,6 +47,8 @@ struct BlockClass {
   std::vector<RowsSlot> slots;
 
   TokenCount TokensPerBlock() const { return tokens_per_row * kRowsPerBlock; }
+  // Rows are dropped only from the end of a sequence.
+  bool KeepsAll() const { return lifetime.kind == Lifetime::Kind::kAll; }
   // Rows that `tokens` tokens complete: row r is written with token (r + 1) * tokens_per_row - 1.
   int64_t RowsCompleted(TokenCount tokens) const { return tokens.value() / tokens_per_row.value(); }
 };

@@ -41,7 +41,7 @@ class Found {
 
 }  // namespace
 
-void Audit(const StateStore& store) {
+void Audit(const StateStore& store, const KeptVisitor& kept) {
   const StateLayout& layout = store.layout_;
   const Arena& arena = *store.arena_;
   arena.Audit();
@@ -72,6 +72,7 @@ void Audit(const StateStore& store) {
     CAIRN_CHECK(store.HeldBytes(id) ==
                 layout.AllocatedBytesWhileAdding(sequence.length, sequence.prepared));
   }
+  if (kept) kept([&found](const BlockRef& block) { found.Add(block); });
   found.CheckEqual(arena);
 }
 

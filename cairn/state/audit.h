@@ -1,6 +1,6 @@
 // Audit: walks all state and CHECKs that what is stored is what the layout predicts.
 //
-// 1. every block's reference count is the number of tables that hold it
+// 1. every block's reference count is the number of tables and kept pieces that hold it
 // 2. a live block is in no free list, and no block is lost
 // 3. bytes of blocks add up to the arena's accounting
 // 4. every sequence holds the blocks that StateLayout says, and so its bytes are AllocatedBytes
@@ -13,7 +13,8 @@
 
 namespace cairn {
 
-void Audit(const StateStore& store);
+// `kept` visits the pieces that others than sequences hold (kept_state.h); null: there are none.
+void Audit(const StateStore& store, const KeptVisitor& kept = {});
 
 }  // namespace cairn
 

@@ -53,4 +53,14 @@ BlockTable BlockTable::Share() const {
   return copy;
 }
 
+BlockTable BlockTable::Share(BlockRange range) const {
+  BlockTable copy;
+  copy.first_ = range.first;
+  if (range.first == range.end) return copy;
+  CAIRN_CHECK(range.first >= first() && range.first < range.end && range.end <= end());
+  copy.Reserve(static_cast<size_t>(range.count().value()));
+  for (int64_t b = range.first; b < range.end; ++b) copy.Append(At(b).Share());
+  return copy;
+}
+
 }  // namespace cairn

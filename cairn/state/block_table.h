@@ -29,8 +29,9 @@ class BlockTable {
   // Keeps only blocks of `range`. REQUIRES it is empty or inside [first(), end()); an empty one
   // says where the table goes on.
   void KeepOnly(BlockRange range);
-  // A table with references to the same blocks.
+  // A table with references to the same blocks, or to those of `range`, as KeepOnly takes it.
   BlockTable Share() const;
+  BlockTable Share(BlockRange range) const;
 
   // Valid until the table changes.
   BlockTableView view() const { return {.first_block = first_, .blocks = blocks_}; }

@@ -18,6 +18,7 @@
 #define CAIRN_STATE_STATE_STORE_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -29,6 +30,7 @@
 #include "cairn/spec/state_layout.h"
 #include "cairn/state/arena.h"
 #include "cairn/state/block_table.h"
+#include "cairn/state/kept_state.h"
 #include "cairn/state/state_view.h"
 
 namespace cairn {
@@ -46,7 +48,10 @@ class StateStore {
 
   // Made by Make.
   StateStore(StateLayout layout, Options options, std::unique_ptr<Arena> arena)
-      : layout_(std::move(layout)), options_(options), arena_(std::move(arena)) {}
+      : layout_(std::move(layout)),
+        options_(options),
+        arena_(std::move(arena)),
+        needs_points_(AnyNeedsPoints(layout_)) {}
 
   const StateLayout& layout() const { return layout_; }
 
@@ -76,6 +81,32 @@ class StateStore {
   // must be copied. Then nothing has changed. REQUIRES `id` is at rest and 0 <= tokens <= length.
   Status Rewind(SequenceId id, TokenCount tokens);
 
+  // Gives the bytes of a block, all of them, in the order of ForEachBlock, the Fixed region last.
+  using FillBlock = std::function<void(std::span<std::byte> block)>;
+  // A sequence of so many tokens whose state comes from elsewhere. Rows beyond the tokens are
+  // wiped. kExhausted: too many sequences, or no bytes; then nothing was asked for.
+  Result<SequenceId> Load(TokenCount tokens, const FillBlock& fill);
+
+  // ---- Pieces that outlive a sequence: kept_state.h. REQUIRES `id` is at rest. ----
+
+  // Rows of the tokens [from, to). REQUIRES from <= to <= length.
+  KeptRows KeepRows(SequenceId id, TokenCount from, TokenCount to) const;
+  KeptPoint KeepPoint(SequenceId id) const;
+  // Whether rows alone bring a sequence back, at any length.
+  bool NeedsPoints() const { return needs_points_; }
+  // Whether a sequence of `tokens` tokens can be made with this point; fewer tokens than its own
+  // need windows that still have their rows.
+  bool CanResume(const KeptPoint& point, TokenCount tokens) const;
+  // The same for fewer tokens; shares the blocks. REQUIRES CanResume.
+  KeptPoint PointBefore(const KeptPoint& point, TokenCount tokens) const;
+  // Bytes that Resume adds to the live ones: blocks that are partly written are copied.
+  Bytes BytesToResume(TokenCount tokens) const;
+  // A sequence of the first `tokens` tokens. `path` are pieces of [0, tokens) or more, one behind
+  // the other; `point` may be null if tokens is 0 or no points are needed. REQUIRES CanResume.
+  // kExhausted: too many sequences, or no bytes; then nothing has changed.
+  Result<SequenceId> Resume(std::span<const KeptRows* const> path, const KeptPoint* point,
+                            TokenCount tokens);
+
   TokenCount Length(SequenceId id) const { return At(id).length; }
   // Bytes of all blocks that the sequence refers to, shared or not.
   Bytes HeldBytes(SequenceId id) const;
@@ -84,6 +115,7 @@ class StateStore {
   // Of all sequences, each block counted once.
   Bytes LiveBytes() const { return arena_->stats().live; }
   BlockCount LiveBlocks(ClassIndex block_class) const { return arena_->pool(block_class).live(); }
+  Bytes available() const { return arena_->available(); }
   const Arena::Stats& stats() const { return arena_->stats(); }
   int64_t sequence_count() const { return static_cast<int64_t>(sequences_.size()); }
 
@@ -105,7 +137,7 @@ class StateStore {
   std::span<const std::byte> FixedBytes(SequenceId id) const;
 
  private:
-  friend void Audit(const StateStore& store);
+  friend void Audit(const StateStore& store, const KeptVisitor& kept);
 
   struct Sequence {
     TokenCount length;
@@ -121,6 +153,7 @@ class StateStore {
     bool copy_open_block = false;
   };
 
+  static bool AnyNeedsPoints(const StateLayout& layout);
   const Sequence& At(SequenceId id) const;
   Sequence& At(SequenceId id);
   Status CheckRoomForSequence() const;
@@ -132,11 +165,15 @@ class StateStore {
   Status CheckRewind(const Sequence& sequence, TokenCount tokens) const;
   Bytes BytesToRewind(const Sequence& sequence, TokenCount tokens) const;
   BlockRef CopyOf(const BlockRef& block);
+  BlockTable ResumeRows(std::span<const KeptRows* const> path, ClassIndex block_class,
+                        TokenCount tokens) const;
+  void OwnOpenBlock(BlockTable& table, ClassIndex block_class, TokenCount tokens);
   void WipeAfter(Sequence& sequence, ClassIndex block_class, TokenCount tokens);
 
   StateLayout layout_;
   Options options_;
   std::unique_ptr<Arena> arena_;
+  bool needs_points_;
   // Nodes don't move: a sequence's views stay valid when others come and go.
   std::unordered_map<SequenceId, Sequence> sequences_;
   int64_t next_id_ = 1;
