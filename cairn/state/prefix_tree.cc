@@ -1,0 +1,397 @@
+#include "cairn/state/prefix_tree.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <ranges>
+
+#include "cairn/base/check.h"
+#include "cairn/state/audit.h"
+
+namespace cairn {
+namespace {
+
+// A shorter end isn't worth a node of its own: its block stays with what is before.
+constexpr TokenCount kLeastSplit{kRowsPerBlock};
+
+// memcmp is many times as fast as a loop; the difference is then looked for in one piece.
+int64_t CommonPrefix(std::span<const TokenId> a, std::span<const TokenId> b) {
+  constexpr int64_t kPiece = 256;
+  const auto most = static_cast<int64_t>(std::min(a.size(), b.size()));
+  for (int64_t at = 0; at < most; at += kPiece) {
+    const int64_t count = std::min(kPiece, most - at);
+    const TokenId* x = a.data() + at;
+    const TokenId* y = b.data() + at;
+    if (std::memcmp(x, y, static_cast<size_t>(count) * sizeof(TokenId)) == 0) continue;
+    return at + (std::mismatch(x, x + count, y).first - x);
+  }
+  return most;
+}
+
+TokenCount SizeOf(std::span<const TokenId> tokens) {
+  return TokenCount(static_cast<int64_t>(tokens.size()));
+}
+
+std::span<const TokenId> From(std::span<const TokenId> tokens, TokenCount at) {
+  return tokens.subspan(static_cast<size_t>(at.value()));
+}
+
+}  // namespace
+
+PrefixTree::Lock::~Lock() { CAIRN_CHECK(node_ == nullptr); }
+
+PrefixTree::PrefixTree(StateStore& store, std::unique_ptr<EvictionPolicy> policy)
+    : store_(store), policy_(std::move(policy)) {}
+
+// Paths may be long: nodes go one by one, not each from within its parent.
+PrefixTree::~PrefixTree() {
+  std::vector<std::unique_ptr<Node>> left;
+  for (auto& [key, root] : roots_) left.push_back(std::move(root));
+  while (!left.empty()) {
+    const std::unique_ptr<Node> node = std::move(left.back());
+    left.pop_back();
+    CAIRN_CHECK(node->locks == 0);
+    for (auto& [token, child] : node->children) left.push_back(std::move(child));
+  }
+}
+
+PrefixTree::Node* PrefixTree::FindRoot(const StateKey& key) const {
+  const auto found = roots_.find(key);
+  return found == roots_.end() ? nullptr : found->second.get();
+}
+
+PrefixTree::Node& PrefixTree::RootFor(const StateKey& key) {
+  const auto [at, added] = roots_.try_emplace(key);
+  if (added) {
+    at->second = std::make_unique<Node>();
+    at->second->root_key = &at->first;
+  }
+  return *at->second;
+}
+
+// ---- Finding ----
+
+PrefixTree::Place PrefixTree::Walk(Node& root, std::span<const TokenId> tokens) {
+  Place place{.node = &root, .tokens = {}};
+  while (place.tokens < SizeOf(tokens)) {
+    const std::span<const TokenId> rest = From(tokens, place.tokens);
+    const auto child = place.node->children.find(rest.front());
+    if (child == place.node->children.end()) break;
+    place.node = child->second.get();
+    place.tokens += TokenCount(CommonPrefix(rest, place.node->tokens));
+    if (place.tokens < place.node->to()) break;
+  }
+  return place;
+}
+
+// From the longest on: the first point that can be used is the best.
+PrefixTree::Choice PrefixTree::Choose(const Place& place, TokenCount most) const {
+  const TokenCount limit = std::min(place.tokens, most);
+  for (Node* node = place.node; node->parent != nullptr; node = node->parent) {
+    if (!store_.NeedsPoints()) {
+      if (node->from() < limit) return {.tokens = limit, .node = node, .point = nullptr};
+      continue;
+    }
+    for (const auto& point : std::views::reverse(node->points)) {
+      const TokenCount tokens = std::min(limit, point->state.tokens);
+      if (tokens > TokenCount(0) && store_.CanResume(point->state, tokens)) {
+        return {.tokens = tokens, .node = node, .point = point.get()};
+      }
+    }
+  }
+  return {};
+}
+
+TokenCount PrefixTree::Match(const StateKey& key, std::span<const TokenId> tokens,
+                             TokenCount most) const {
+  Node* root = FindRoot(key);
+  return root == nullptr ? TokenCount(0) : Choose(Walk(*root, tokens), most).tokens;
+}
+
+Result<PrefixTree::Resumed> PrefixTree::Resume(const StateKey& key, std::span<const TokenId> tokens,
+                                               TokenCount most, int64_t now_us, Lock& lock) {
+  CAIRN_CHECK(!lock.held());
+  Node* root = FindRoot(key);
+  Choice choice;
+  if (root != nullptr) choice = Choose(Walk(*root, tokens), most);
+  if (choice.node != nullptr) {
+    // What lies behind the tokens has not been used, and may go before them.
+    const bool splits = choice.point == nullptr && choice.node->to() - choice.tokens >= kLeastSplit;
+    if (splits) choice.node = &SplitAt(*choice.node, choice.tokens);
+    MoveLock(lock, choice.node);
+    Touch(*choice.node, choice.point, now_us);
+  }
+  MakeRoom(store_.BytesToResume(choice.tokens));
+  std::vector<const KeptRows*> path;
+  for (const Node* node = choice.node; node != nullptr; node = node->parent) {
+    if (node->parent != nullptr && node->from() < choice.tokens) path.push_back(&node->rows);
+  }
+  std::ranges::reverse(path);
+  const KeptPoint* point = choice.point == nullptr ? nullptr : &choice.point->state;
+  Result<SequenceId> id = store_.Resume(path, point, choice.tokens);
+  if (!id) {
+    Unlock(lock);
+    return std::unexpected(id.error());
+  }
+  return Resumed{.id = *id, .tokens = choice.tokens};
+}
+
+// Of a locked path, so that no policy holds what changes.
+void PrefixTree::Touch(Node& node, Point* point, int64_t now_us) {
+  if (point != nullptr) Use(point->entry, now_us);
+  for (Node* n = &node; n != nullptr; n = n->parent) Use(n->tail, now_us);
+}
+
+void PrefixTree::Use(EvictionEntry& entry, int64_t now_us) {
+  CAIRN_CHECK(!entry.held);
+  ++entry.uses;
+  entry.last_use_us = now_us;
+}
+
+// ---- Keeping ----
+
+void PrefixTree::Keep(const StateKey& key, std::span<const TokenId> tokens, SequenceId id,
+                      int64_t now_us, Lock& lock) {
+  CAIRN_CHECK(store_.Length(id) == SizeOf(tokens));
+  if (tokens.empty()) return;
+  const Place place = Walk(RootFor(key), tokens);
+  Node* node = place.node;
+  if (place.tokens < SizeOf(tokens)) {
+    if (place.tokens < node->to()) node = &SplitAt(*node, place.tokens);
+    node = &AddLeaf(*node, tokens, id, now_us);
+  }
+  MoveLock(lock, node);
+  if (store_.NeedsPoints()) AddPoint(*node, id, now_us);
+}
+
+// The upper half is a new node: locks and children stay with the lower one.
+PrefixTree::Node& PrefixTree::SplitAt(Node& node, TokenCount at) {
+  CAIRN_CHECK(node.from() < at && at < node.to());
+  Withdraw(node);
+  const auto count = (at - node.from()).value();
+  auto upper = std::make_unique<Node>();
+  Node& result = *upper;
+  upper->parent = node.parent;
+  upper->locks = node.locks;
+  upper->tail = node.tail;
+  upper->tokens.assign(node.tokens.begin(), node.tokens.begin() + count);
+  upper->rows = std::move(node.rows);
+  node.rows = SplitRows(store_.layout(), upper->rows, at);
+  node.tokens.erase(node.tokens.begin(), node.tokens.begin() + count);
+  const auto below = std::ranges::find_if(
+      node.points, [at](const auto& point) { return point->state.tokens > at; });
+  std::move(node.points.begin(), below, std::back_inserter(upper->points));
+  node.points.erase(node.points.begin(), below);
+
+  std::unique_ptr<Node>& place = node.parent->children.at(upper->tokens.front());
+  std::unique_ptr<Node> lower = std::exchange(place, std::move(upper));
+  node.parent = &result;
+  result.children.emplace(node.tokens.front(), std::move(lower));
+  ++stats_.nodes;
+  AddBranchPoint(result, node);
+  Offer(result);
+  Offer(node);
+  return result;
+}
+
+// Where paths part a third one will. The lower point's windows often reach back that far, and then
+// the point costs nothing.
+void PrefixTree::AddBranchPoint(Node& upper, const Node& lower) {
+  if (lower.points.empty() || !store_.CanResume(lower.points.front()->state, upper.to())) return;
+  if (!upper.points.empty() && upper.points.back()->state.tokens == upper.to()) return;
+  auto point = std::make_unique<Point>();
+  point->state = store_.PointBefore(lower.points.front()->state, upper.to());
+  point->entry.last_use_us = lower.points.front()->entry.last_use_us;
+  upper.points.push_back(std::move(point));
+  ++stats_.points;
+}
+
+PrefixTree::Node& PrefixTree::AddLeaf(Node& parent, std::span<const TokenId> tokens, SequenceId id,
+                                      int64_t now_us) {
+  Withdraw(parent);  // it ends no path any more
+  const std::span<const TokenId> added = From(tokens, parent.to());
+  auto leaf = std::make_unique<Node>();
+  Node& result = *leaf;
+  leaf->parent = &parent;
+  leaf->tokens.assign(added.begin(), added.end());
+  leaf->rows = store_.KeepRows(id, parent.to(), SizeOf(tokens));
+  leaf->tail.last_use_us = now_us;
+  CAIRN_CHECK(parent.children.emplace(added.front(), std::move(leaf)).second);
+  ++stats_.nodes;
+  Offer(parent);
+  return result;
+}
+
+void PrefixTree::AddPoint(Node& node, SequenceId id, int64_t now_us) {
+  const TokenCount length = store_.Length(id);
+  const auto at = std::ranges::lower_bound(node.points, length, {},
+                                           [](const auto& p) { return p->state.tokens; });
+  if (at != node.points.end() && (*at)->state.tokens == length) {
+    Use((*at)->entry, now_us);
+    return;
+  }
+  auto point = std::make_unique<Point>();
+  point->state = store_.KeepPoint(id);
+  point->entry.last_use_us = now_us;
+  node.points.insert(at, std::move(point));
+  ++stats_.points;
+}
+
+// ---- Locks ----
+
+void PrefixTree::MoveLock(Lock& lock, Node* to) {
+  for (Node* node = to; node != nullptr; node = node->parent) {
+    if (node->locks++ == 0) Withdraw(*node);
+  }
+  Unlock(lock);
+  lock.node_ = to;
+}
+
+void PrefixTree::Unlock(Lock& lock) {
+  Node* const end = std::exchange(lock.node_, nullptr);
+  for (Node* node = end; node != nullptr; node = node->parent) --node->locks;
+  for (Node* node = Prune(end); node != nullptr; node = node->parent) Offer(*node);
+}
+
+// ---- Evicting ----
+
+bool PrefixTree::MakeRoom(Bytes bytes) {
+  while (store_.available() < bytes) {
+    EvictionEntry* victim = policy_->Victim();
+    if (victim == nullptr) return false;
+    ++stats_.evictions;
+    Node& node = *static_cast<Node*>(victim->owner);
+    if (victim == &node.tail) {
+      EvictTail(node, bytes - store_.available());
+    } else {
+      EvictPoint(node, *victim);
+    }
+  }
+  return true;
+}
+
+// Whole blocks from the end, as many as are needed.
+void PrefixTree::EvictTail(Node& node, Bytes bytes) {
+  const double tokens = std::ceil(static_cast<double>(bytes.value()) / RowBytesPerToken());
+  const auto length = static_cast<double>((node.to() - node.from()).value());
+  int64_t to = node.to().value() - static_cast<int64_t>(std::min(tokens, length));
+  to -= to % kRowsPerBlock;
+  if (to <= node.from().value()) {
+    RemoveLeaf(node);
+  } else {
+    Withdraw(node);
+    Truncate(node, TokenCount(to));
+    Offer(node);
+  }
+}
+
+void PrefixTree::EvictPoint(Node& node, const EvictionEntry& entry) {
+  const auto at = std::ranges::find_if(
+      node.points, [&entry](const auto& point) { return &point->entry == &entry; });
+  CAIRN_CHECK(at != node.points.end());
+  Withdraw(node);
+  node.points.erase(at);
+  --stats_.points;
+  Node* const left = Prune(&node);
+  if (left != nullptr) Offer(*left);
+}
+
+// Drops rows that nothing can be resumed from: those of an end without a point. Returns what is
+// left of the path.
+PrefixTree::Node* PrefixTree::Prune(Node* node) {
+  if (!store_.NeedsPoints()) return node;
+  while (node != nullptr && node->parent != nullptr && node->locks == 0 && node->children.empty()) {
+    if (!node->points.empty()) {
+      Truncate(*node, std::min(node->to(), node->points.back()->state.tokens));
+      break;
+    }
+    Node* const parent = node->parent;
+    DropLeaf(*node);
+    node = parent;
+  }
+  return DropRootIfEmpty(node);
+}
+
+PrefixTree::Node* PrefixTree::DropRootIfEmpty(Node* node) {
+  if (node == nullptr || node->parent != nullptr) return node;
+  if (!node->children.empty() || node->locks > 0) return node;
+  const StateKey key = *node->root_key;
+  roots_.erase(key);
+  return nullptr;
+}
+
+void PrefixTree::RemoveLeaf(Node& node) {
+  Node* const parent = node.parent;
+  DropLeaf(node);
+  if (DropRootIfEmpty(parent) != nullptr) Offer(*parent);
+}
+
+void PrefixTree::DropLeaf(Node& node) {
+  CAIRN_CHECK(node.children.empty() && node.locks == 0 && node.points.empty());
+  Withdraw(node);
+  Node& parent = *node.parent;
+  --stats_.nodes;
+  stats_.evicted_tokens += (node.to() - node.from()).value();
+  parent.children.erase(node.tokens.front());
+}
+
+void PrefixTree::Truncate(Node& node, TokenCount to) {
+  stats_.evicted_tokens += (node.to() - to).value();
+  TruncateRows(store_.layout(), node.rows, to);
+  node.tokens.resize(static_cast<size_t>((to - node.from()).value()));
+}
+
+double PrefixTree::RowBytesPerToken() const {
+  double bytes = 0;
+  for (const BlockClass& c : store_.layout().classes()) {
+    if (!c.KeepsAll()) continue;
+    bytes +=
+        static_cast<double>(c.row_bytes.value()) / static_cast<double>(c.tokens_per_row.value());
+  }
+  return bytes;
+}
+
+// ---- What the policy knows ----
+
+// The policy holds what may go, with the facts as they are now.
+void PrefixTree::Offer(Node& node) {
+  if (node.locks > 0 || node.parent == nullptr) return;
+  if (!store_.NeedsPoints()) {
+    if (!node.children.empty() || node.tail.held) return;
+    node.tail.from = node.from();
+    node.tail.to = node.to();
+    node.tail.bytes = BytesOf(store_.layout(), node.rows);
+    node.tail.owner = &node;
+    policy_->Add(node.tail);
+    return;
+  }
+  TokenCount before = LastPointAbove(node);
+  for (const auto& point : node.points) {
+    EvictionEntry& entry = point->entry;
+    entry.owner = &node;
+    if (!entry.held) {
+      entry.from = before;
+      entry.to = point->state.tokens;
+      entry.bytes = BytesOf(store_.layout(), point->state);
+      policy_->Add(entry);
+    }
+    before = point->state.tokens;
+  }
+}
+
+TokenCount PrefixTree::LastPointAbove(const Node& node) {
+  for (const Node* n = node.parent; n != nullptr; n = n->parent) {
+    if (!n->points.empty()) return n->points.back()->state.tokens;
+  }
+  return {};
+}
+
+void PrefixTree::Withdraw(Node& node) {
+  if (node.tail.held) policy_->Remove(node.tail);
+  for (const auto& point : node.points) {
+    if (point->entry.held) policy_->Remove(point->entry);
+  }
+}
+
+}  // namespace cairn

@@ -1,0 +1,156 @@
+// PrefixTree: the state of token sequences seen before, kept for those that begin alike.
+//
+// A radix tree over token ids, one root for each key (state_key.h). A node is a run of tokens: it
+// owns their rows (KeptRows) and the points among them (KeptPoint), and shares blocks with the
+// sequences that made them. A sequence resumes from the longest prefix for which everything is
+// there: rows of all its tokens and, where the model has windows or Fixed components, a point.
+//
+// Invariants (Audit CHECKs them):
+//   1. children of a node begin with different tokens; no node but a root is empty
+//   2. a node's rows are exactly those of its tokens; its points lie within, in order
+//   3. a node is locked as often as live paths end in it or below it
+//   4. the policy holds exactly what may go: ends of unlocked leaves where rows alone are enough,
+//      else the points of unlocked nodes; a leaf then ends at a point unless it is locked
+// Same thread as the store, which must outlive the tree. Times come from the caller.
+#ifndef CAIRN_STATE_PREFIX_TREE_H_
+#define CAIRN_STATE_PREFIX_TREE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "cairn/base/ids.h"
+#include "cairn/base/status.h"
+#include "cairn/state/eviction.h"
+#include "cairn/state/kept_state.h"
+#include "cairn/state/state_key.h"
+#include "cairn/state/state_store.h"
+
+namespace cairn {
+
+class PrefixTree {
+ public:
+  struct Stats {
+    int64_t nodes = 0;  // roots aside
+    int64_t points = 0;
+    int64_t evictions = 0;
+    int64_t evicted_tokens = 0;  // whose rows were dropped
+  };
+  class Lock;
+  struct Resumed {
+    SequenceId id;
+    TokenCount tokens;  // that needn't be computed
+  };
+
+  PrefixTree(StateStore& store, std::unique_ptr<EvictionPolicy> policy);
+  ~PrefixTree();
+
+  // The longest prefix, of at most `most` tokens, that a sequence could resume from.
+  TokenCount Match(const StateKey& key, std::span<const TokenId> tokens, TokenCount most) const;
+  // Makes a sequence of that prefix, perhaps of no tokens, and locks its path; makes room by
+  // eviction. A caller that needs logits asks for one token less than it has.
+  // kExhausted: too many sequences, or nothing is left that could go.
+  Result<Resumed> Resume(const StateKey& key, std::span<const TokenId> tokens, TokenCount most,
+                         int64_t now_us, Lock& lock);
+  // Keeps the state of a sequence at rest, which has read `tokens`: rows that aren't there yet,
+  // and a point where its length ends. The lock moves to that path. Adds no bytes; the sequence's
+  // next token will copy what is partly written.
+  void Keep(const StateKey& key, std::span<const TokenId> tokens, SequenceId id, int64_t now_us,
+            Lock& lock);
+  void Unlock(Lock& lock);
+
+  // Drops what the policy says until the store has so many bytes free. False: all that may go is
+  // gone, and it isn't enough.
+  bool MakeRoom(Bytes bytes);
+
+  const Stats& stats() const { return stats_; }
+  // CHECKs the invariants, and the store's with the tree's references.
+  void Audit() const;
+
+ private:
+  struct Point {
+    KeptPoint state;
+    EvictionEntry entry;
+  };
+  struct Node {
+    Node* parent = nullptr;
+    const StateKey* root_key = nullptr;  // of a root
+    std::vector<TokenId> tokens;
+    KeptRows rows;
+    std::vector<std::unique_ptr<Point>> points;                   // by length
+    std::unordered_map<TokenId, std::unique_ptr<Node>> children;  // by first token
+    int64_t locks = 0;
+    EvictionEntry tail;  // what is known of the node's own tokens; held if they may go
+
+    TokenCount from() const { return rows.from; }
+    TokenCount to() const { return rows.to; }
+  };
+  // Where a walk along some tokens ends: so many of them match, the last of them in `node`.
+  struct Place {
+    Node* node = nullptr;
+    TokenCount tokens;
+  };
+  // What Resume restores: tokens that end in `node` or above it, from a point in it if need be.
+  struct Choice {
+    TokenCount tokens;
+    Node* node = nullptr;
+    Point* point = nullptr;
+  };
+
+  Node* FindRoot(const StateKey& key) const;
+  Node& RootFor(const StateKey& key);
+  static Place Walk(Node& root, std::span<const TokenId> tokens);
+  Choice Choose(const Place& place, TokenCount most) const;
+  void Touch(Node& node, Point* point, int64_t now_us);
+  static void Use(EvictionEntry& entry, int64_t now_us);
+  Node& SplitAt(Node& node, TokenCount at);
+  Node& AddLeaf(Node& parent, std::span<const TokenId> tokens, SequenceId id, int64_t now_us);
+  void AddBranchPoint(Node& upper, const Node& lower);
+  void AddPoint(Node& node, SequenceId id, int64_t now_us);
+  void MoveLock(Lock& lock, Node* to);
+
+  void EvictTail(Node& node, Bytes bytes);
+  void EvictPoint(Node& node, const EvictionEntry& entry);
+  Node* Prune(Node* node);
+  Node* DropRootIfEmpty(Node* node);
+  void RemoveLeaf(Node& node);
+  void DropLeaf(Node& node);
+  void Truncate(Node& node, TokenCount to);
+  double RowBytesPerToken() const;
+
+  void Offer(Node& node);
+  void Withdraw(Node& node);
+  static TokenCount LastPointAbove(const Node& node);
+
+  std::vector<const Node*> AllNodes() const;
+  void AuditNode(const Node& node) const;
+
+  StateStore& store_;
+  const std::unique_ptr<EvictionPolicy> policy_;
+  std::unordered_map<StateKey, std::unique_ptr<Node>> roots_;
+  Stats stats_;
+};
+
+// A live path: what lies on it isn't evicted. Must be unlocked before it is destroyed.
+class PrefixTree::Lock {
+ public:
+  Lock() = default;
+  ~Lock();
+  Lock(Lock&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+  Lock& operator=(Lock&& other) noexcept {
+    std::swap(node_, other.node_);
+    return *this;
+  }
+  bool held() const { return node_ != nullptr; }
+
+ private:
+  friend class PrefixTree;
+  Node* node_ = nullptr;
+};
+
+}  // namespace cairn
+
+#endif  // CAIRN_STATE_PREFIX_TREE_H_
