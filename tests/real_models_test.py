@@ -137,6 +137,25 @@ class RealModels(unittest.TestCase):
                             f"{case['prompt']!r}: token {i} is {ours_id}, not {expected_id}, without a near-tie")
             return
 
+    def test_a_session_goes_on_with_the_same_answer_whether_its_state_is_whole_or_not(self):
+        for name, model, _ in self.each():
+            session = self.path(f"{name}.session")
+
+            def say(text):
+                return json.loads(cairn("run", "-m", model, "-p", text, "-n", 12, "--temp", 0, "--ignore-eos",
+                                        "--json", "-c", 512, "--session", session))
+
+            first = say("The three largest cities of Italy are")
+            self.assertEqual(first["kept_tokens"], 0)
+            saved = pathlib.Path(session).read_bytes()
+            second = say(" and those of France")
+            self.assertEqual(second["kept_tokens"], len(first["prompt_ids"]) + 12)
+            self.assertNotIn(first["prompt_ids"][0], second["prompt_ids"][:1], "a second BOS")
+            damaged = bytearray(saved)
+            damaged[-100] ^= 1
+            pathlib.Path(session).write_bytes(damaged)
+            self.assertEqual(say(" and those of France")["tokens"], second["tokens"])
+
     def test_predicted_and_live_state_are_equal(self):
         for _, model, _ in self.each():
             for length in (1, 100, 1024):

@@ -13,6 +13,7 @@
 
 #include "cairn/text/chat_template.h"
 #include "tools/commands.h"
+#include "tools/conversation.h"
 #include "tools/generation.h"
 #include "tools/terminal.h"
 
@@ -31,14 +32,19 @@ constexpr std::string_view kHelp =
 
 class Chat {
  public:
-  Chat(TextGenerator& generator, ChatTemplate chat_template, std::string system)
-      : generator_(generator), template_(std::move(chat_template)), system_(std::move(system)) {
-    Clear();
+  // Goes on with `messages`, if there are any.
+  Chat(TextGenerator& generator, ChatTemplate chat_template, const ChatArgs& args,
+       std::vector<ChatMessage> messages)
+      : generator_(generator),
+        template_(std::move(chat_template)),
+        args_(args),
+        messages_(std::move(messages)) {
+    if (messages_.empty()) Clear();
   }
 
   void Clear() {
     messages_.clear();
-    if (!system_.empty()) messages_.push_back({"system", system_});
+    if (!args_.system.empty()) messages_.push_back({"system", args_.system});
   }
 
   Status Say(std::string text) {
@@ -49,14 +55,17 @@ class Chat {
       return std::unexpected(answer.error());
     }
     messages_.push_back({"assistant", answer->text});
+    if (!args_.generation.session.empty()) {
+      CAIRN_TRY(generator_.SaveSession(*answer, NoteOf(messages_)));
+    }
     fmt::print("\n");
     std::fflush(stdout);
     if (isatty(STDERR_FILENO) != 0) {
       fmt::print(
           stderr,
           "\x1b[2m[{} prompt tokens, {} kept; {} answer tokens, {:.1f}/s; state {}]\x1b[0m\n",
-          answer->prompt_tokens, kept_, answer->tokens.size(), answer->AnswerTokensPerSecond(),
-          BytesText(generator_.store().LiveBytes()));
+          answer->prompt_tokens, kept_.value(), answer->tokens.size(),
+          answer->AnswerTokensPerSecond(), BytesText(generator_.store().LiveBytes()));
     }
     return {};
   }
@@ -65,35 +74,19 @@ class Chat {
   Result<Answer> AnswerMessages() {
     CAIRN_ASSIGN(const std::string rendered, template_.Render(messages_));
     CAIRN_ASSIGN(const std::vector<TokenId> tokens, generator_.tokenizer().EncodeChat(rendered));
-    CAIRN_TRY(KeepCommonPrefix(tokens));
-    const auto rest = std::span(tokens).subspan(static_cast<size_t>(kept_));
+    CAIRN_ASSIGN(kept_, generator_.KeepCommonPrefix(tokens));
+    const auto rest = std::span(tokens).subspan(static_cast<size_t>(kept_.value()));
     return generator_.Generate(rest, [](std::string_view text) {
       std::fwrite(text.data(), 1, text.size(), stdout);
       std::fflush(stdout);
     });
   }
 
-  // At least one token is computed anew: its logits are what comes next.
-  Status KeepCommonPrefix(std::span<const TokenId> tokens) {
-    SequenceRunner& runner = generator_.runner();
-    const std::span<const TokenId> have = runner.tokens();
-    const size_t most = tokens.empty() ? 0 : std::min(have.size(), tokens.size() - 1);
-    size_t common = 0;
-    while (common < most && have[common] == tokens[common]) ++common;
-    // A window may have dropped rows that the shorter prefix needs; then the turn starts anew.
-    if (!runner.Rewind(TokenCount(static_cast<int64_t>(common)))) {
-      common = 0;
-      CAIRN_TRY(runner.Rewind(TokenCount(0)));
-    }
-    kept_ = static_cast<int64_t>(common);
-    return {};
-  }
-
   TextGenerator& generator_;
   const ChatTemplate template_;
-  const std::string system_;
+  const ChatArgs& args_;
   std::vector<ChatMessage> messages_;
-  int64_t kept_ = 0;
+  TokenCount kept_;
 };
 
 // One message, perhaps of several lines; false at the end of input.
@@ -129,7 +122,9 @@ Status Converse(const ChatArgs& args) {
   CAIRN_ASSIGN(const std::unique_ptr<TextGenerator> generator,
                TextGenerator::Open(args.model, args.generation));
   CAIRN_ASSIGN(ChatTemplate chat_template, ChatTemplate::FromTokenizer(generator->tokenizer()));
-  Chat chat(*generator, std::move(chat_template), args.system);
+  CAIRN_ASSIGN(std::vector<ChatMessage> messages,
+               MessagesOf(generator->note(), args.generation.session));
+  Chat chat(*generator, std::move(chat_template), args, std::move(messages));
   if (isatty(STDIN_FILENO) != 0) fmt::print("{}\n", kHelp);
   CatchInterrupts();
   std::string message;

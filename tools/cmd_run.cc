@@ -13,6 +13,7 @@
 #include "cairn/base/env.h"
 #include "cairn/text/chat_template.h"
 #include "tools/commands.h"
+#include "tools/conversation.h"
 #include "tools/generation.h"
 #include "tools/terminal.h"
 
@@ -42,15 +43,43 @@ Result<std::string> PromptText(const RunArgs& args) {
   return std::string(std::istreambuf_iterator<char>(std::cin), {});
 }
 
-Result<std::vector<TokenId>> PromptTokens(const RunArgs& args, const Tokenizer& tokenizer) {
-  CAIRN_ASSIGN(const std::string text, PromptText(args));
-  if (!args.chat) return tokenizer.Encode(text);
-  std::vector<ChatMessage> messages;
-  if (!args.system.empty()) messages.push_back({"system", args.system});
-  messages.push_back({"user", text});
-  CAIRN_ASSIGN(const ChatTemplate chat, ChatTemplate::FromTokenizer(tokenizer));
-  CAIRN_ASSIGN(const std::string rendered, chat.Render(messages));
-  return tokenizer.EncodeChat(rendered);
+// What is to be read: of a session that goes on only what is new.
+struct Prompt {
+  std::vector<TokenId> tokens;
+  std::vector<ChatMessage> messages;  // with --chat: the whole conversation so far
+  TokenCount kept;                    // tokens of the session that needn't be read again
+};
+
+Result<Prompt> ChatPrompt(const RunArgs& args, TextGenerator& generator, std::string text) {
+  Prompt prompt;
+  CAIRN_ASSIGN(prompt.messages, MessagesOf(generator.note(), args.generation.session));
+  if (prompt.messages.empty() && !args.system.empty()) {
+    prompt.messages.push_back({"system", args.system});
+  }
+  prompt.messages.push_back({"user", std::move(text)});
+  CAIRN_ASSIGN(const ChatTemplate chat, ChatTemplate::FromTokenizer(generator.tokenizer()));
+  CAIRN_ASSIGN(const std::string rendered, chat.Render(prompt.messages));
+  CAIRN_ASSIGN(prompt.tokens, generator.tokenizer().EncodeChat(rendered));
+  CAIRN_ASSIGN(prompt.kept, generator.KeepCommonPrefix(prompt.tokens));
+  prompt.tokens.erase(prompt.tokens.begin(), prompt.tokens.begin() + prompt.kept.value());
+  return prompt;
+}
+
+Result<Prompt> PromptOf(const RunArgs& args, TextGenerator& generator) {
+  CAIRN_ASSIGN(std::string text, PromptText(args));
+  Prompt prompt;
+  if (args.chat) {
+    CAIRN_ASSIGN(prompt, ChatPrompt(args, generator, std::move(text)));
+  } else {
+    EncodeOptions options;
+    prompt.kept = TokenCount(static_cast<int64_t>(generator.runner().tokens().size()));
+    if (prompt.kept > TokenCount(0)) options.add_bos = false;
+    CAIRN_ASSIGN(prompt.tokens, generator.tokenizer().Encode(text, options));
+  }
+  if (prompt.tokens.empty()) {
+    return Fail(ErrorCode::kInvalidArgument, "the prompt is empty: it needs at least one token");
+  }
+  return prompt;
 }
 
 // What the state of the generator's sequence takes, predicted and found.
@@ -72,11 +101,14 @@ struct StateCost {
   }
 };
 
-void PrintCost(TextGenerator& generator, const Answer& answer) {
+void PrintCost(TextGenerator& generator, const Prompt& prompt, const Answer& answer) {
   const StateCost state(generator);
   const int64_t tokens = generator.store().Length(generator.runner().id()).value();
+  fmt::print(stderr, "\n");
+  if (generator.restored() > TokenCount(0)) {
+    fmt::print(stderr, "kept             {:>6} tokens\n", prompt.kept.value());
+  }
   fmt::print(stderr,
-             "\n"
              "prompt           {:>6} tokens  {:>9.1f} tokens/s\n"
              "answer           {:>6} tokens  {:>9.1f} tokens/s  ({})\n"
              "state per token  {}\n"
@@ -88,12 +120,12 @@ void PrintCost(TextGenerator& generator, const Answer& answer) {
              BytesText(state.predicted), tokens, BytesText(state.live), state.blocks);
 }
 
-void PrintJson(TextGenerator& generator, std::span<const TokenId> prompt, const Answer& answer) {
+void PrintJson(TextGenerator& generator, const Prompt& prompt, const Answer& answer) {
   const StateCost state(generator);
   std::vector<int32_t> ids;
   for (const TokenId id : answer.tokens) ids.push_back(id.value());
   std::vector<int32_t> prompt_ids;
-  for (const TokenId id : prompt) prompt_ids.push_back(id.value());
+  for (const TokenId id : prompt.tokens) prompt_ids.push_back(id.value());
   const nlohmann::json report = {
       {"text", answer.text},
       {"tokens", ids},
@@ -101,6 +133,7 @@ void PrintJson(TextGenerator& generator, std::span<const TokenId> prompt, const 
       {"finish_reason", NameOf(answer.finish)},
       {"seed", generator.seed()},
       {"prompt_tokens", answer.prompt_tokens},
+      {"kept_tokens", prompt.kept.value()},
       {"answer_tokens", answer.tokens.size()},
       {"load_ms", static_cast<double>(generator.opened().load_time_us) / 1e3},
       {"prompt_ms", static_cast<double>(answer.prompt_us) / 1e3},
@@ -119,22 +152,24 @@ void PrintJson(TextGenerator& generator, std::span<const TokenId> prompt, const 
 Result<int> Run(const RunArgs& args) {
   CAIRN_ASSIGN(const std::unique_ptr<TextGenerator> generator,
                TextGenerator::Open(args.model, args.generation));
-  CAIRN_ASSIGN(const std::vector<TokenId> prompt, PromptTokens(args, generator->tokenizer()));
-  if (prompt.empty())
-    return Fail(ErrorCode::kInvalidArgument, "the prompt is empty: it needs at least one token");
+  CAIRN_ASSIGN(Prompt prompt, PromptOf(args, *generator));
   CatchInterrupts();
   const auto emit = [&](std::string_view text) {
     if (args.json) return;
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
   };
-  CAIRN_ASSIGN(const Answer answer, generator->Generate(prompt, emit));
+  CAIRN_ASSIGN(const Answer answer, generator->Generate(prompt.tokens, emit));
+  if (!args.generation.session.empty()) {
+    if (args.chat) prompt.messages.push_back({"assistant", answer.text});
+    CAIRN_TRY(generator->SaveSession(answer, args.chat ? NoteOf(prompt.messages) : ""));
+  }
   if (args.json) {
     PrintJson(*generator, prompt, answer);
   } else {
     fmt::print("\n");
     std::fflush(stdout);
-    if (!args.quiet) PrintCost(*generator, answer);
+    if (!args.quiet) PrintCost(*generator, prompt, answer);
   }
   return 0;
 }

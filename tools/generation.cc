@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "cairn/base/env.h"
+#include "cairn/engine/state_identity.h"
+#include "cairn/state/session_file.h"
 #include "cairn/text/stop_strings.h"
 #include "cairn/text/stream_decoder.h"
 #include "tools/terminal.h"
@@ -33,6 +35,8 @@ void GenerationArgs::AddFlags(CLI::App& command, int64_t default_max_tokens) {
                      "Tokens that count as repeated; -1: all");
   command.add_option("-s,--seed", seed, "Seed of the random draws; -1: a fresh one");
   command.add_option("--stop", stop, "End the answer before this text (may be given again)");
+  command.add_option("--session", session,
+                     "Go on with the conversation in this file, if it exists, and leave it there");
   command.add_flag("--ignore-eos", ignore_end, "Go on after the model's end-of-text token");
 }
 
@@ -68,26 +72,25 @@ Result<std::unique_ptr<TextGenerator>> TextGenerator::Open(const ModelArgs& mode
   CAIRN_TRY(StateCodecsOf(model));
   CAIRN_TRY(RunnerOptionsOf(model, described.spec));
   CAIRN_ASSIGN(Tokenizer tokenizer, OpenTokenizer(*described.file, model.model));
-  CAIRN_ASSIGN(OpenedModel opened, OpenModel(model, std::move(described)));
+  ModelArgs to_open = model;
+  to_open.fingerprint = !generation.session.empty();
+  CAIRN_ASSIGN(OpenedModel opened, OpenModel(to_open, std::move(described)));
   CAIRN_ASSIGN(const SequenceRunner::Options options, RunnerOptionsOf(model, opened.model->spec()));
   CAIRN_ASSIGN(std::unique_ptr<StateStore> store, MakeStoreFor(*opened.model, options, 1));
-  CAIRN_ASSIGN(std::unique_ptr<SequenceRunner> runner,
-               SequenceRunner::Make(*opened.model, *store, options));
   const uint64_t seed =
       generation.seed >= 0 ? static_cast<uint64_t>(generation.seed) : RandomSeed() >> 1;
-  return std::unique_ptr<TextGenerator>(new TextGenerator(std::move(opened), std::move(tokenizer),
-                                                          std::move(store), std::move(runner),
-                                                          generation, seed));
+  std::unique_ptr<TextGenerator> generator(new TextGenerator(
+      std::move(opened), std::move(tokenizer), std::move(store), generation, seed));
+  CAIRN_TRY(generator->StartSequence(options));
+  return generator;
 }
 
 TextGenerator::TextGenerator(OpenedModel opened, Tokenizer tokenizer,
-                             std::unique_ptr<StateStore> store,
-                             std::unique_ptr<SequenceRunner> runner, const GenerationArgs& args,
+                             std::unique_ptr<StateStore> store, const GenerationArgs& args,
                              uint64_t seed)
     : opened_(std::move(opened)),
       tokenizer_(std::move(tokenizer)),
       store_(std::move(store)),
-      runner_(std::move(runner)),
       args_(args),
       seed_(seed),
       sampler_([&] {
@@ -95,6 +98,51 @@ TextGenerator::TextGenerator(OpenedModel opened, Tokenizer tokenizer,
         sampling.seed = seed;
         return sampling;
       }()) {}
+
+StateKey TextGenerator::SessionKey() const {
+  const TokenCount context = runner_->options().context;
+  const StateIdentity identity = IdentityOf(model().spec(), context, opened_.fingerprint);
+  return KeyOf(identity, model().layout().spec());
+}
+
+// With what the session file holds, if there is one: its state, or else its tokens computed anew.
+Status TextGenerator::StartSequence(const SequenceRunner::Options& options) {
+  CAIRN_ASSIGN(runner_, SequenceRunner::Make(*opened_.model, *store_, options));
+  if (args_.session.empty() || !FileExists(args_.session)) return {};
+  const StateKey key = SessionKey();
+  runner_.reset();  // the store has room for one sequence
+  CAIRN_ASSIGN(Session session, ReadSession(args_.session, key, *store_));
+  note_ = std::move(session.note);
+  restored_ = TokenCount(static_cast<int64_t>(session.tokens.size()));
+  if (session.state) {
+    CAIRN_ASSIGN(runner_, SequenceRunner::Continue(*opened_.model, *store_, options, *session.state,
+                                                   std::move(session.tokens)));
+    return {};
+  }
+  fmt::print(stderr, "cairn: {}: the state can't be used ({}); its {} tokens are computed again\n",
+             args_.session, session.why_not, restored_.value());
+  CAIRN_ASSIGN(runner_, SequenceRunner::Make(*opened_.model, *store_, options));
+  return runner_->Append(session.tokens);
+}
+
+Result<TokenCount> TextGenerator::KeepCommonPrefix(std::span<const TokenId> tokens) {
+  const std::span<const TokenId> have = runner_->tokens();
+  const size_t most = tokens.empty() ? 0 : std::min(have.size(), tokens.size() - 1);
+  const auto same = std::ranges::mismatch(have.first(most), tokens.first(most)).in1;
+  const TokenCount common(same - have.begin());
+  if (runner_->Rewind(common)) return common;
+  // A window may have dropped rows that the shorter prefix needs; then all starts anew.
+  CAIRN_TRY(runner_->Rewind(TokenCount(0)));
+  return TokenCount(0);
+}
+
+Status TextGenerator::SaveSession(const Answer& answer, std::string_view note) {
+  // The last token of an answer that was cut short has been chosen, and not been read yet.
+  const std::span<const TokenId> have = runner_->tokens();
+  const bool fits = static_cast<int64_t>(have.size()) < runner_->options().context.value();
+  if (!answer.is_read && fits) CAIRN_TRY(runner_->Append({&answer.tokens.back(), 1}));
+  return WriteSession(args_.session, SessionKey(), runner_->tokens(), note, *store_, runner_->id());
+}
 
 Status TextGenerator::AppendPrompt(std::span<const TokenId> prompt, Answer& answer) {
   const ProgressLine progress("");
@@ -129,6 +177,7 @@ Result<Answer> TextGenerator::Generate(std::span<const TokenId> prompt,
       break;
     }
     answer.tokens.push_back(token);
+    answer.is_read = false;
     pass_on(stops.Push(decoder.Push(token)));
     if (stops.stopped()) {
       answer.finish = FinishReason::kStopString;
@@ -143,6 +192,7 @@ Result<Answer> TextGenerator::Generate(std::span<const TokenId> prompt,
         held == runner_->options().context.value())
       break;
     CAIRN_TRY(runner_->Append({&token, 1}));
+    answer.is_read = true;
   }
   answer.answer_us = NowMicroseconds() - start_us;
   if (!stops.stopped()) pass_on(stops.Push(decoder.Flush()));

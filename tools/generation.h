@@ -12,6 +12,7 @@
 #include "cairn/base/status.h"
 #include "cairn/engine/sampler.h"
 #include "cairn/engine/sequence_runner.h"
+#include "cairn/state/state_key.h"
 #include "cairn/text/tokenizer.h"
 #include "tools/model_args.h"
 
@@ -27,6 +28,7 @@ struct GenerationArgs {
   int64_t max_tokens = 0;  // 0: until the model ends or the context is full
   std::vector<std::string> stop;
   bool ignore_end = false;
+  std::string session;  // a file that the sequence is taken from and left in; empty: none
 
   void AddFlags(CLI::App& command, int64_t default_max_tokens);
 };
@@ -36,6 +38,7 @@ enum class FinishReason : uint8_t { kEndOfText, kLength, kStopString, kInterrupt
 struct Answer {
   std::string text;
   std::vector<TokenId> tokens;  // without the end-of-generation token
+  bool is_read = true;          // whether the sequence has read the last of them, too
   FinishReason finish = FinishReason::kLength;
   int64_t prompt_tokens = 0;
   int64_t prompt_us = 0;
@@ -58,6 +61,17 @@ class TextGenerator {
   Result<Answer> Generate(std::span<const TokenId> prompt,
                           const std::function<void(std::string_view)>& emit);
 
+  // Keeps the longest prefix of `tokens` that the sequence has read; at least one token is left to
+  // be computed, for its logits are what comes next. Returns how many are kept.
+  Result<TokenCount> KeepCommonPrefix(std::span<const TokenId> tokens);
+
+  // Tokens that came with the session file, and what its owner had noted.
+  TokenCount restored() const { return restored_; }
+  const std::string& note() const { return note_; }
+  // Leaves the sequence in the session file, with all tokens of the answer. REQUIRES the file was
+  // named.
+  Status SaveSession(const Answer& answer, std::string_view note);
+
   const Tokenizer& tokenizer() const { return tokenizer_; }
   SequenceRunner& runner() { return *runner_; }
   const Model& model() const { return *opened_.model; }
@@ -67,9 +81,11 @@ class TextGenerator {
 
  private:
   TextGenerator(OpenedModel opened, Tokenizer tokenizer, std::unique_ptr<StateStore> store,
-                std::unique_ptr<SequenceRunner> runner, const GenerationArgs& args, uint64_t seed);
+                const GenerationArgs& args, uint64_t seed);
 
   Status AppendPrompt(std::span<const TokenId> prompt, Answer& answer);
+  Status StartSequence(const SequenceRunner::Options& options);
+  StateKey SessionKey() const;
 
   OpenedModel opened_;
   Tokenizer tokenizer_;
@@ -78,6 +94,8 @@ class TextGenerator {
   const GenerationArgs args_;
   const uint64_t seed_;
   Sampler sampler_;
+  TokenCount restored_;
+  std::string note_;
 };
 
 // The tokenizer in a GGUF file, or beside the safetensors that were opened from `path`.

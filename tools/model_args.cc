@@ -10,6 +10,7 @@
 #include "cairn/kernels/state_rows.h"
 #include "cairn/models/runnable.h"
 #include "cairn/weights/describe_model.h"
+#include "cairn/weights/fingerprint.h"
 #include "tools/terminal.h"
 
 namespace cairn {
@@ -92,6 +93,9 @@ Result<OpenedModel> OpenModel(const ModelArgs& args, DescribedFile described) {
   opened.pool = std::make_unique<ThreadPool>(args.threads > 0 ? args.threads : CpuCount());
   const int64_t start_us = NowMicroseconds();
   const ProgressLine progress("loading " + args.model);
+  if (args.fingerprint) {
+    CAIRN_ASSIGN(opened.fingerprint, FingerprintOf(*described.file, args.model, *opened.pool));
+  }
   CAIRN_ASSIGN(opened.model, LoadModel(std::move(described.file), std::move(described.spec),
                                        options, *opened.pool));
   opened.load_time_us = NowMicroseconds() - start_us;

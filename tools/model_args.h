@@ -23,8 +23,9 @@ struct ModelArgs {
   std::string model;
   int64_t context = 0;  // 0: the model's own, at most 4,096
   int64_t batch = 512;
-  int threads = 0;   // 0: one per core
-  std::string cpus;  // empty: any; else as --cpu-range
+  int threads = 0;           // 0: one per core
+  std::string cpus;          // empty: any; else as --cpu-range
+  bool fingerprint = false;  // of the weights, which reads all of them once more
   std::string key_type = "f16";
   std::string value_type = "f16";
 
@@ -43,6 +44,7 @@ struct OpenedModel {
   std::unique_ptr<ThreadPool> pool;
   std::unique_ptr<Model> model;
   int64_t load_time_us = 0;
+  std::string fingerprint;  // of the weights, if it was asked for
 };
 
 // A model's file and what it describes, before the weights are loaded.

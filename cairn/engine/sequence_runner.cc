@@ -1,6 +1,7 @@
 #include "cairn/engine/sequence_runner.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cairn/base/check.h"
 
@@ -13,6 +14,16 @@ Result<std::unique_ptr<SequenceRunner>> SequenceRunner::Make(Model& model, State
   return std::unique_ptr<SequenceRunner>(new SequenceRunner(model, store, options, id));
 }
 
+Result<std::unique_ptr<SequenceRunner>> SequenceRunner::Continue(Model& model, StateStore& store,
+                                                                 Options options, SequenceId id,
+                                                                 std::vector<TokenId> tokens) {
+  CAIRN_CHECK(store.Length(id).value() == static_cast<int64_t>(tokens.size()));
+  std::unique_ptr<SequenceRunner> runner(new SequenceRunner(model, store, options, id));
+  CAIRN_TRY(runner->CheckAppend(tokens));
+  runner->tokens_ = std::move(tokens);
+  return runner;
+}
+
 SequenceRunner::SequenceRunner(Model& model, StateStore& store, Options options, SequenceId id)
     : model_(model), store_(store), options_(options), id_(id) {
   tokens_.reserve(static_cast<size_t>(std::min<int64_t>(options.context.value(), 1 << 20)));
@@ -21,7 +32,7 @@ SequenceRunner::SequenceRunner(Model& model, StateStore& store, Options options,
 
 SequenceRunner::~SequenceRunner() { store_.Release(id_); }
 
-Status SequenceRunner::Append(std::span<const TokenId> tokens, const Progress& progress) {
+Status SequenceRunner::CheckAppend(std::span<const TokenId> tokens) const {
   const auto before = static_cast<int64_t>(tokens_.size());
   const auto added = static_cast<int64_t>(tokens.size());
   if (before + added > options_.context.value()) {
@@ -35,6 +46,12 @@ Status SequenceRunner::Append(std::span<const TokenId> tokens, const Progress& p
     return Fail(ErrorCode::kInvalidArgument, "token id {} is outside the vocabulary of {}",
                 id.value(), model_.spec().vocabulary);
   }
+  return {};
+}
+
+Status SequenceRunner::Append(std::span<const TokenId> tokens, const Progress& progress) {
+  CAIRN_TRY(CheckAppend(tokens));
+  const auto added = static_cast<int64_t>(tokens.size());
   for (int64_t first = 0; first < added; first += options_.chunk.value()) {
     const auto part =
         tokens.subspan(static_cast<size_t>(first),

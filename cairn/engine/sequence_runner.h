@@ -30,6 +30,11 @@ class SequenceRunner {
 
   static Result<std::unique_ptr<SequenceRunner>> Make(Model& model, StateStore& store,
                                                       Options options);
+  // Goes on with a sequence of the store that has read `tokens`; owns it, also after an error.
+  // kInvalidArgument: more tokens than the context, or one outside the vocabulary.
+  static Result<std::unique_ptr<SequenceRunner>> Continue(Model& model, StateStore& store,
+                                                          Options options, SequenceId id,
+                                                          std::vector<TokenId> tokens);
   ~SequenceRunner();
   SequenceRunner(const SequenceRunner&) = delete;
   SequenceRunner& operator=(const SequenceRunner&) = delete;
@@ -48,6 +53,8 @@ class SequenceRunner {
 
  private:
   SequenceRunner(Model& model, StateStore& store, Options options, SequenceId id);
+
+  Status CheckAppend(std::span<const TokenId> tokens) const;
 
   Model& model_;
   StateStore& store_;

@@ -26,20 +26,31 @@ Result<std::vector<float>> ReadRopeDivisors(const WeightFile& file) {
   return divisors;
 }
 
+bool DescribesItself(const WeightFile& file) {
+  return file.metadata().Find("general.architecture") != nullptr;
+}
+
+std::string ConfigPath(const std::string& path) {
+  const std::filesystem::path given(path);
+  return ((IsDirectory(path) ? given : given.parent_path()) / "config.json").string();
+}
+
 }  // namespace
 
+Result<std::string> ReadConfigOf(const WeightFile& file, const std::string& path) {
+  if (DescribesItself(file)) return std::string();
+  return ReadFile(ConfigPath(path), kMaxConfigBytes);
+}
+
 Result<ModelSpec> DescribeModel(const WeightFile& file, const std::string& path) {
-  if (file.metadata().Find("general.architecture") != nullptr) {
+  if (DescribesItself(file)) {
     GgufTensors tensors;
     tensors.has = [&](std::string_view name) { return file.Find(name) != nullptr; };
     CAIRN_ASSIGN(tensors.rope_divisors, ReadRopeDivisors(file));
     return ModelSpecFromGguf(file.metadata(), tensors);
   }
-  const std::filesystem::path given(path);
-  const std::string config =
-      ((IsDirectory(path) ? given : given.parent_path()) / "config.json").string();
-  CAIRN_ASSIGN(const std::string json, ReadFile(config, kMaxConfigBytes));
-  return ModelSpecFromConfig(json, config);
+  CAIRN_ASSIGN(const std::string json, ReadConfigOf(file, path));
+  return ModelSpecFromConfig(json, ConfigPath(path));
 }
 
 }  // namespace cairn

@@ -68,6 +68,12 @@ const MappedFile* WeightFile::FileOf(std::span<const std::byte> bytes) const {
   return nullptr;
 }
 
+std::vector<std::span<const std::byte>> WeightFile::FileBytes() const {
+  std::vector<std::span<const std::byte>> bytes;
+  for (const MappedFile& file : parts_.files) bytes.push_back(file.bytes());
+  return bytes;
+}
+
 void WeightFile::DropPages() const {
   for (const MappedFile& file : parts_.files) file.DropPages();
 }

@@ -56,6 +56,9 @@ class WeightFile {
   // The file that holds a tensor's bytes; null if the caller owns them.
   const MappedFile* FileOf(std::span<const std::byte> bytes) const;
 
+  // All bytes of the files; empty if the caller owns the tensors' bytes.
+  std::vector<std::span<const std::byte>> FileBytes() const;
+
   // Gives the memory of all pages back; they are read again when used.
   void DropPages() const;
 
