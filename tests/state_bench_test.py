@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""bench/state: traces become the requests that its worker reads, and rows keep their verdicts."""
+
+import gzip
+import importlib.machinery
+import importlib.util
+import json
+import pathlib
+import struct
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+loader = importlib.machinery.SourceFileLoader("bench_state", str(ROOT / "bench" / "state"))
+state = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+loader.exec_module(state)
+
+
+def write_lines(path, lines):
+    with gzip.open(path, "wt") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+
+
+class Traces(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.path = pathlib.Path(scratch.name) / "trace.gz"
+
+    def test_requests_with_block_ids_keep_their_order(self):
+        write_lines(self.path, [{"timestamp": 2500, "hash_ids": [7, 8]}, {"timestamp": 2500, "hash_ids": [7]}])
+        self.assertEqual(list(state.mooncake_requests(self.path)), [(2.5, [(7, 1), (8, 1)]), (2.5, [(7, 1)])])
+
+    def test_sessions_share_no_blocks_and_their_requests_mix_by_time(self):
+        session = {"requests": [{"t": 0, "hash_rle": [[0, 3]]},
+                                {"t": 10, "requests": [{"t": 5, "hash_rle": [[0, 3], [9, 2]]}]}]}  # fmt: skip
+        write_lines(self.path, [session, session])
+        requests = state.agentic_requests(self.path)
+        self.assertEqual([time for time, _ in requests], sorted(time for time, _ in requests))
+        blocks = [{block for first, count in runs for block in range(first, first + count)} for _, runs in requests]
+        owners = {frozenset(b for b in found if b < 12) or frozenset(b - 12 for b in found) for found in blocks}
+        self.assertEqual(len(requests), 4)
+        self.assertEqual(owners, {frozenset({0, 1, 2}), frozenset({0, 1, 2, 9, 10})})
+
+    def test_the_worker_gets_times_and_runs(self):
+        state.write_requests([(1.5, [(4, 2), (9, 1)])], self.path)
+        self.assertEqual(struct.unpack("<diiiii", self.path.read_bytes()), (1.5, 2, 4, 2, 9, 1))
+
+
+class Verdicts(unittest.TestCase):
+    def test_a_row_is_met_on_its_side_of_the_target_alone(self):
+        rows = state.Rows("")
+        rows.at_most("a", 2.0, "us", 2)
+        rows.at_most("b", 2.1, "us", 2)
+        rows.at_least("c", 9.9, "x", 10)
+        self.assertEqual([row["met"] for row in rows.rows], [True, False, False])
+        self.assertFalse(state.Rows("^restart").wants("memory"))
+
+
+if __name__ == "__main__":
+    unittest.main()
