@@ -137,22 +137,27 @@ double MedianNs(int rounds, Prepare prepare, Call call) {
   return times[static_cast<size_t>(rounds / 2)];
 }
 
+// A path of turns, as an agent's is, among others that begin alike; returns the path.
+Tokens Fill(StateStore& store, PrefixTree& tree, int64_t length) {
+  Tokens conversation;
+  for (int64_t turn = 1; turn <= 50; ++turn) {
+    conversation = Numbers(turn * length / 50, 0);
+    Serve(store, tree, conversation, turn);
+  }
+  for (int32_t other = 0; other < 1000; ++other) {
+    Tokens tokens = Numbers(2000, 0);
+    for (size_t i = 1000; i < tokens.size(); ++i) tokens[i] = TokenId(1'000'000 + other * 2000);
+    Serve(store, tree, tokens, 100 + other);
+  }
+  return conversation;
+}
+
 int Micro() {
   constexpr int64_t kLong = 100'000;
   constexpr int kRounds = 101;
   const auto store = MakeStore(int64_t{1} << 26);
   PrefixTree tree(*store, *MakeEvictionPolicy("lru"));
-  // A path of turns, as an agent's is, among others that begin alike.
-  Tokens conversation;
-  for (int64_t turn = 1; turn <= 50; ++turn) {
-    conversation = Numbers(turn * kLong / 50, 0);
-    Serve(*store, tree, conversation, turn);
-  }
-  for (int32_t other = 0; other < 1000; ++other) {
-    Tokens tokens = Numbers(2000, 0);
-    for (size_t i = 1000; i < tokens.size(); ++i) tokens[i] = TokenId(1'000'000 + other * 2000);
-    Serve(*store, tree, tokens, 100 + other);
-  }
+  const Tokens conversation = Fill(*store, tree, kLong);
   const auto nothing = [](int) {};
   const double match_ns = MedianNs(kRounds, nothing, [&](int) {
     CAIRN_CHECK(tree.Match({}, conversation, TokenCount(kLong)) == TokenCount(kLong));
