@@ -6,6 +6,8 @@
 #define CAIRN_SPEC_STATE_SPEC_FOR_TESTS_H_
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <random>
 #include <utility>
 
@@ -23,6 +25,25 @@ class RandomChoice {
 
  private:
   std::mt19937_64 engine_;
+};
+
+// Choices read from a fuzzer's input, zeros after its end.
+class InputChoice {
+ public:
+  InputChoice(const uint8_t* data, size_t size) : data_(data), size_(size) {}
+  bool empty() const { return at_ >= size_; }
+  int64_t operator()(int64_t n) {
+    int64_t value = Next();
+    if (n > 256) value = value * 256 + Next();
+    return value % n;
+  }
+
+ private:
+  int64_t Next() { return empty() ? 0 : data_[at_++]; }
+
+  const uint8_t* data_;
+  size_t size_;
+  size_t at_ = 0;
 };
 
 template <class Choose>

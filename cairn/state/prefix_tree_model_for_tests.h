@@ -11,11 +11,12 @@
 #include <cstring>
 #include <deque>
 #include <memory>
-#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cairn/base/check.h"
+#include "cairn/spec/state_spec_for_tests.h"
 #include "cairn/state/prefix_tree.h"
 #include "cairn/state/state_pattern_for_tests.h"
 
@@ -208,6 +209,19 @@ class PrefixTreeModel {
   int64_t resumed_tokens_ = 0;
   int64_t refused_ = 0;
 };
+
+// Of any state, with much room or little. Built in place: a tree stays where it is.
+template <class Choose>
+std::unique_ptr<PrefixTreeModel> RandomPrefixTreeModel(Choose& choose, std::string_view policy) {
+  Result<StateLayout> layout = StateLayout::Make(RandomStateSpec(choose, 3));
+  CAIRN_CHECK(layout.has_value());
+  const bool plenty = choose(3) == 0;
+  const Bytes little = layout->AllocatedBytes(TokenCount(1 + choose(600))) * (1 + choose(3));
+  const Bytes budget = plenty ? Bytes(int64_t{1} << 26) : little + Bytes(choose(5000));
+  auto store = StateStore::Make(*std::move(layout), {.budget = budget});
+  CAIRN_CHECK(store.has_value());
+  return std::make_unique<PrefixTreeModel>(*std::move(store), *MakeEvictionPolicy(policy), !plenty);
+}
 
 }  // namespace cairn
 

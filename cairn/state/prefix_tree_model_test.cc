@@ -15,24 +15,15 @@ struct Counts {
 
 void Run(uint64_t seed, std::string_view policy, Counts& counts) {
   RandomChoice choose(seed);
-  Result<StateLayout> layout = StateLayout::Make(RandomStateSpec(choose, 3));
-  REQUIRE(layout.has_value());
-  const bool plenty = choose(3) == 0;
-  const Bytes budget = plenty
-                           ? Bytes(int64_t{1} << 26)
-                           : layout->AllocatedBytes(TokenCount(1 + choose(600))) * (1 + choose(3)) +
-                                 Bytes(choose(5000));
-  auto store = StateStore::Make(*std::move(layout), {.budget = budget});
-  REQUIRE(store.has_value());
-  PrefixTreeModel model(*std::move(store), *MakeEvictionPolicy(policy), !plenty);
+  const auto model = RandomPrefixTreeModel(choose, policy);
   for (int i = 0; i < 150; ++i) {
     CAPTURE(i);
-    REQUIRE_NOTHROW(model.Operate(choose));
-    if (i % 8 == 0) REQUIRE_NOTHROW(model.Audit());
+    REQUIRE_NOTHROW(model->Operate(choose));
+    if (i % 8 == 0) REQUIRE_NOTHROW(model->Audit());
   }
-  counts.resumed_tokens += model.resumed_tokens();
-  counts.evictions += model.tree().stats().evictions;
-  counts.refused += model.refused();
+  counts.resumed_tokens += model->resumed_tokens();
+  counts.evictions += model->tree().stats().evictions;
+  counts.refused += model->refused();
 }
 
 }  // namespace
