@@ -57,13 +57,14 @@ class IndexRun {
 
   // Tokens that see no more rows than are picked read all of them.
   void Run(const IndexSpan& span, ThreadPool& pool) {
-    const int64_t all = std::clamp<int64_t>(shape_.picks - span.first_position, 0, span.tokens);
+    const int64_t first_chosen = (shape_.picks + 1) * shape_.tokens_per_row - 1;
+    const int64_t all = std::clamp<int64_t>(first_chosen - span.first_position, 0, span.tokens);
     for (int64_t t = 0; t < all; ++t) {
-      const int64_t seen = span.first_position + t + 1;
+      const int64_t seen = Seen(span, t);
       span.counts[t] = static_cast<int32_t>(seen);
       std::iota(span.picks + t * shape_.picks, span.picks + t * shape_.picks + seen, 0);
     }
-    if (all < span.tokens) Reserve(span.first_position + span.tokens);
+    if (all < span.tokens) Reserve(Seen(span, span.tokens - 1));
     for (int64_t t = all; t < span.tokens; t += kTokensAtOnce) {
       RunGroup(span, t, std::min(kTokensAtOnce, span.tokens - t), pool);
     }
@@ -78,6 +79,10 @@ class IndexRun {
     uint64_t* order;
   };
 
+  // How many rows token `token` sees.
+  int64_t Seen(const IndexSpan& span, int64_t token) const {
+    return (span.first_position + token + 1) / shape_.tokens_per_row;
+  }
   int64_t QueryRows() const { return kTokensPerItem * shape_.heads; }
 
   void Reserve(int64_t positions) {
@@ -110,7 +115,7 @@ class IndexRun {
 
   // Scores of tokens [first, first + count), then their picks.
   void RunGroup(const IndexSpan& span, int64_t first, int64_t count, ThreadPool& pool) {
-    const int64_t seen = span.first_position + first + count;
+    const int64_t seen = Seen(span, first + count - 1);
     const int64_t chunks = Parts(seen, kPositionsPerItem);
     auto score = [&](int64_t index, int thread) {
       const int64_t slot = index / chunks * kTokensPerItem;
@@ -120,8 +125,8 @@ class IndexRun {
     pool.ParallelFor(Parts(count, kTokensPerItem) * chunks, score);
     auto pick = [&](int64_t slot, int thread) {
       const int64_t token = first + slot;
-      PickBest(ScoresOf(slot), span.first_position + token + 1, shape_.picks,
-               WorkspaceOf(thread).order, span.picks + token * shape_.picks);
+      PickBest(ScoresOf(slot), Seen(span, token), shape_.picks, WorkspaceOf(thread).order,
+               span.picks + token * shape_.picks);
       span.counts[token] = static_cast<int32_t>(shape_.picks);
     };
     pool.ParallelFor(count, pick);
@@ -136,7 +141,7 @@ class IndexRun {
       for (int64_t c = 0; c < shape_.width; ++c)
         w.queries[r * row_floats_ + c] = from[c] * shape_.scale;
     }
-    const int64_t end = std::min(begin + kPositionsPerItem, span.first_position + token + count);
+    const int64_t end = std::min(begin + kPositionsPerItem, Seen(span, token + count - 1));
     for (int64_t base = begin; base < end; base += kTileKeys) {
       const auto keys = static_cast<int>(std::min<int64_t>(kTileKeys, end - base));
       std::array<const float*, kTileKeys> rows;

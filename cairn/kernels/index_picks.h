@@ -23,6 +23,8 @@ struct IndexShape {
   int64_t width = 0;      // of a key, and of a head's query
   int64_t row_width = 0;  // of a stored row, which begins with the key
   int64_t picks = 0;      // rows that a query reads at most; at least 1
+  // A row stands for so many tokens: a query sees those all of whose tokens it sees.
+  int64_t tokens_per_row = 1;
   float scale = 1;
   DType codec = DType::kF16;
 };

@@ -14,6 +14,7 @@ extern const FamilyTensors kGemma4Tensors;
 extern const FamilyTensors kHunyuanTensors;
 extern const FamilyTensors kLlama4Tensors;
 extern const FamilyTensors kGptOssTensors;
+extern const FamilyTensors kDeepSeek4Tensors;
 extern const FamilyTensors kBailingHybridTensors;
 extern const FamilyTensors kKimiLinearTensors;
 extern const FamilyTensors kMiniMaxTensors;

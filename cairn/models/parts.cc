@@ -30,6 +30,9 @@ struct MixerMaker {
   MixerOr operator()(const LatentAttentionSpec& spec) const {
     return MakeLatentAttention(build, spec);
   }
+  MixerOr operator()(const CompressedAttentionSpec& spec) const {
+    return MakeCompressedAttention(build, spec);
+  }
   MixerOr operator()(const NoMixer& /*none*/) const { return nullptr; }
   template <class Other>
   MixerOr operator()(const Other& /*other*/) const {
@@ -63,6 +66,9 @@ struct ResidualMaker {
   }
   ResidualOr operator()(const PerLayerInputsSpec& spec) const {
     return MakeLayerInputsResidual(build, spec);
+  }
+  ResidualOr operator()(const HyperConnectionsSpec& spec) const {
+    return MakeHyperResidual(build, spec);
   }
   ResidualOr operator()(const AltUpSpec& spec) const { return MakeAltUpResidual(build, spec); }
   template <class Other>

@@ -45,6 +45,8 @@ MixerOr MakeRwkv(const LayerBuild& build, const RwkvSpec& spec);
 FeedForwardOr MakeChannelMix(const LayerBuild& build, const ChannelMixSpec& spec);
 // mixer_latent.cc
 MixerOr MakeLatentAttention(const LayerBuild& build, const LatentAttentionSpec& spec);
+// mixer_compressed.cc
+MixerOr MakeCompressedAttention(const LayerBuild& build, const CompressedAttentionSpec& spec);
 // feed_forward.cc. `role` is "mlp" or where else in the layer the matrices are.
 FeedForwardOr MakeGatedMlp(const LayerBuild& build, const GatedMlpSpec& spec,
                            std::string_view role = "mlp");
@@ -59,6 +61,8 @@ ResidualOr MakePlainResidual(const ModelBuild& build);
 ResidualOr MakeScaledResidual(const ModelBuild& build);
 // residual_layer_inputs.cc
 ResidualOr MakeLayerInputsResidual(const ModelBuild& build, const PerLayerInputsSpec& spec);
+// residual_hyper.cc
+ResidualOr MakeHyperResidual(const ModelBuild& build, const HyperConnectionsSpec& spec);
 // residual_altup.cc
 ResidualOr MakeAltUpResidual(const ModelBuild& build, const AltUpSpec& spec);
 

@@ -1,11 +1,19 @@
 #include "cairn/models/rope_table.h"
 
+#include <array>
 #include <cmath>
 
+#include "cairn/base/check.h"
 #include "cairn/kernels/ops.h"
 #include "cairn/models/token_loop.h"
+#include "cairn/spec/limits.h"
 
 namespace cairn {
+namespace {
+
+constexpr int64_t kMaxPairs = kMaxHeadWidth / 2;
+
+}  // namespace
 
 RopeTable::RopeTable(const Rope& rope, TokenCount context)
     : rope_(rope),
@@ -38,6 +46,37 @@ void RopeTable::Rotate(int64_t row, float* heads_data, int64_t heads, int64_t wi
   } else {
     RotateInterleaved(heads_data, cosines, sines, pairs, heads, width);
   }
+}
+
+void RopeTable::RotateEnds(int64_t row, float* heads_data, int64_t heads, int64_t width) const {
+  CAIRN_DCHECK(rope_.pairs == RopePairs::kInterleaved);
+  const auto pairs = static_cast<int64_t>(frequencies_.size());
+  RotateInterleaved(heads_data + width - 2 * pairs, cosines_.data() + row * pairs,
+                    sines_.data() + row * pairs, pairs, heads, width);
+}
+
+void RopeTable::RotateEndsBack(int64_t row, float* heads_data, int64_t heads, int64_t width) const {
+  const auto pairs = static_cast<int64_t>(frequencies_.size());
+  CAIRN_CHECK(pairs <= kMaxPairs);
+  std::array<float, kMaxPairs> sines;
+  for (int64_t i = 0; i < pairs; ++i) {
+    sines[static_cast<size_t>(i)] = -sines_[static_cast<size_t>(row * pairs + i)];
+  }
+  RotateInterleaved(heads_data + width - 2 * pairs, cosines_.data() + row * pairs, sines.data(),
+                    pairs, heads, width);
+}
+
+void RopeTable::RotateEndAt(int64_t position, float* head, int64_t width) const {
+  const auto pairs = static_cast<int64_t>(frequencies_.size());
+  CAIRN_CHECK(pairs <= kMaxPairs);
+  std::array<float, kMaxPairs> cosines;
+  std::array<float, kMaxPairs> sines;
+  for (size_t i = 0; i < frequencies_.size(); ++i) {
+    const double angle = static_cast<float>(position) * frequencies_[i];
+    cosines[i] = static_cast<float>(std::cos(angle)) * amplitude_;
+    sines[i] = static_cast<float>(std::sin(angle)) * amplitude_;
+  }
+  RotateInterleaved(head + width - 2 * pairs, cosines.data(), sines.data(), pairs, 1, width);
 }
 
 const RopeTable* RopeTables::Add(const Rope& rope) {

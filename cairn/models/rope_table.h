@@ -25,6 +25,11 @@ class RopeTable {
   void Fill(std::span<const int64_t> positions, ThreadPool& pool);
   // Rotates `heads` heads of `width` channels of the token that `row` was filled for.
   void Rotate(int64_t row, float* heads_data, int64_t heads, int64_t width) const;
+  // The same of the last channels of each head, and back again. REQUIRES: interleaved pairs.
+  void RotateEnds(int64_t row, float* heads_data, int64_t heads, int64_t width) const;
+  void RotateEndsBack(int64_t row, float* heads_data, int64_t heads, int64_t width) const;
+  // The end of one head at a position that needn't be in the batch.
+  void RotateEndAt(int64_t position, float* head, int64_t width) const;
 
  private:
   Rope rope_;

@@ -37,6 +37,9 @@ struct MissingMixer {
     if (latent.rope_width > kMaxLatentRope) return "latent attention with so wide a rotation";
     return "";
   }
+  std::string operator()(const CompressedAttentionSpec& compressed) const {
+    return compressed.rope ? "" : KindOf(compressed);
+  }
   std::string operator()(const NoMixer& none) const {
     return none.parameters == 0 ? "" : KindOf(none);
   }
@@ -63,6 +66,7 @@ struct HasResidual {
   bool operator()(const ChannelScalesSpec& /*scales*/) const { return true; }
   bool operator()(const PerLayerInputsSpec& /*inputs*/) const { return true; }
   bool operator()(const AltUpSpec& /*altup*/) const { return true; }
+  bool operator()(const HyperConnectionsSpec& /*streams*/) const { return true; }
   template <class Other>
   bool operator()(const Other& /*other*/) const {
     return false;

@@ -12,11 +12,12 @@ namespace cairn {
 namespace {
 
 constexpr std::array kFamilies = {
-    &kGemma2Tensors, &kGemma3Tensors,        &kHunyuanTensors,    &kLlama4Tensors,
-    &kGptOssTensors, &kMiniMaxTensors,       &kKimiLinearTensors, &kBailingHybridTensors,
-    &kRetNetTensors, &kZayaTensors,          &kLfm2Tensors,       &kMambaTensors,
-    &kMamba2Tensors, &kJambaTensors,         &kNemotronHTensors,  &kFalconH1Tensors,
-    &kRwkvTensors,   &kMistralLarge4Tensors, &kGemma3nTensors,    &kGemma4Tensors,
+    &kGemma2Tensors,    &kGemma3Tensors,        &kHunyuanTensors,    &kLlama4Tensors,
+    &kGptOssTensors,    &kMiniMaxTensors,       &kKimiLinearTensors, &kBailingHybridTensors,
+    &kRetNetTensors,    &kZayaTensors,          &kLfm2Tensors,       &kMambaTensors,
+    &kMamba2Tensors,    &kJambaTensors,         &kNemotronHTensors,  &kFalconH1Tensors,
+    &kRwkvTensors,      &kMistralLarge4Tensors, &kGemma3nTensors,    &kGemma4Tensors,
+    &kDeepSeek4Tensors,
 };
 
 constexpr std::array kGguf = {

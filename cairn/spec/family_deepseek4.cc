@@ -3,8 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "cairn/spec/family_deepseek4_run.h"
 #include "cairn/spec/family_latent.h"
 #include "cairn/spec/limits.h"
+#include "cairn/spec/run_facts.h"
 #include "cairn/spec/sized_families.h"
 
 namespace cairn {
@@ -159,7 +161,7 @@ Result<ModelSpec> DeepSeekV4FromConfig(const ConfigSource& source) {
 }
 
 constexpr auto kRows = std::to_array<SizedFamily>({
-    {"deepseek_v4", DeepSeekV4FromConfig},
+    {"deepseek_v4", Runs<DeepSeekV4FromConfig, DescribeDeepSeekV4Run>},
 });
 
 }  // namespace

@@ -20,8 +20,7 @@ TEST_CASE("compressed attention keeps a window, and an entry for every few token
 }
 
 TEST_CASE("what a compressor has no entry of yet is kept, but is no row that a query reads") {
-  const ModelSpec model =
-      ModelFromJson(ReadFileForTest("tests/golden_states/deepseek_v4/config.json"));
+  const ModelSpec model = ModelFromJson(ReadFileForTest("tests/golden/deepseek_v4/config.json"));
   CHECK_EQ(KindsOf(model), "sliding v4_hca v4_csa v4_hca v4_csa sliding");
   const StateLayout layout = LayoutOf(model);
   const TokenCount tokens(27);  // 3 after 2 entries of 12, 3 after 6 of 4

@@ -135,6 +135,7 @@ struct CompressedAttentionSpec {
   int64_t output_rank = 0;
   std::optional<SparseIndexSpec> index = std::nullopt;
   int64_t picks = 0;  // entries that the index leaves a query to read; 0: all
+  std::optional<Rope> rope = std::nullopt;  // of a head's last channels; entries' and index's too
 };
 
 // A matrix of key_width x value_width for each value head, moved by the delta rule, behind a
