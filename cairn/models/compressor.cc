@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "cairn/kernels/ops.h"
+#include "cairn/kernels/pooled_row.h"
 #include "cairn/kernels/row_attention_tile.h"
 #include "cairn/kernels/state_rows.h"
 
@@ -75,20 +75,12 @@ void Compressor::MakeEntry(const SequenceView& state, int64_t entry, float* scra
     AddTo(gates + (own + j) * width_, position_bias_.data() + (j + 1) * channels() - width_,
           width_);
   }
-  for (int64_t c = 0; c < width_; ++c) {
-    float largest = gates[first_slot * width_ + c];
-    for (int64_t s = first_slot + 1; s < Slots(); ++s) {
-      largest = std::max(largest, gates[s * width_ + c]);
-    }
-    float sum = 0;
-    float weighed = 0;
-    for (int64_t s = first_slot; s < Slots(); ++s) {
-      const float weight = std::exp(gates[s * width_ + c] - largest);
-      sum += weight;
-      weighed += weight * values[s * width_ + c];
-    }
-    row[c] = weighed / sum;
-  }
+  PooledRow({.count = Slots() - first_slot,
+             .width = width_,
+             .stride = width_,
+             .values = values + first_slot * width_,
+             .gates = gates + first_slot * width_},
+            row);
   norm_.Apply(row, row);
   rope_->RotateEndAt(entry * ratio_, row, width_);
   StoreRow(entries_.rows->codec, row, 1, width_, entry % kRowsPerBlock,

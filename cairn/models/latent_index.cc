@@ -106,15 +106,19 @@ Status LatentIndex::Load(const PartLoader& loader) {
   }
   CAIRN_ASSIGN(weight_,
                loader.Matrix("self_attn.indexer.weights_proj", spec_.query_heads, hidden_));
+  if (spec_.pool > 0) {
+    CAIRN_ASSIGN(pool_, KeyPool::Load(loader, spec_));
+  }
   return {};
 }
 
-// Norm and rotation of one token's key, and its way into the state.
-void LatentIndex::FinishKey(const BatchSpan& span, int64_t index, int64_t token, float* key) const {
-  key_norm_.Apply(key, key);
-  if (rope_ != nullptr) TurnHeads(*rope_, spec_.splits_pairs, token, key, 1, spec_.width);
+// Norm and rotation of one token's key, and its row's way into the state.
+void LatentIndex::FinishRow(const BatchSpan& span, int64_t index, int64_t token, float* row) const {
+  key_norm_.Apply(row, row);
+  if (rope_ != nullptr) TurnHeads(*rope_, spec_.splits_pairs, token, row, 1, spec_.width);
+  if (pool_) row[row_width() - 1] = KeyPool::kMark;
   const int64_t position = span.state.tokens_before.value() + index;
-  StoreRow(place_.rows->codec, key, 1, spec_.width, position % kRowsPerBlock,
+  StoreRow(place_.rows->codec, row, 1, row_width(), position % kRowsPerBlock,
            TileOf(place_, span.state, position));
 }
 
@@ -126,53 +130,110 @@ const float* LatentIndex::NormInput(const Pass& pass, const float* input, int sl
   return to;
 }
 
-void LatentIndex::Run(const Pass& pass, const float* normed, const float* input,
-                      std::span<const TokenRun> runs, int slot) {
-  const int64_t query_width = spec_.query_heads * spec_.width;
-  float* query = pass.work->Floats(slot, pass.tokens * query_width);
-  float* key = pass.work->Floats(slot + 1, pass.tokens * spec_.width);
-  float* weight = pass.work->Floats(slot + 2, pass.tokens * spec_.query_heads);
+// Queries, rows and weights of all tokens, before norms and rotation.
+void LatentIndex::Project(const Pass& pass, const float* normed, const float* input, int slot,
+                          const Made& made) {
   Activations& activations = pass.work->activations(0);
   activations.Set(normed, pass.tokens, hidden_, hidden_);
-  const std::array<MatMulTask, 2> tasks = {key_.Into(key, kFinePrecision),
-                                           weight_.Into(weight, kFinePrecision)};
-  MatMul(activations, tasks, *pass.pool);
-  activations.Set(NormInput(pass, input, slot + 3), pass.tokens, input_, input_);
-  const MatMulTask task = query_.Into(query, kFinePrecision);
+  std::array<MatMulTask, 3> tasks = {key_.Into(made.row, kFinePrecision),
+                                     weight_.Into(made.weight, kFinePrecision)};
+  tasks[0].stride = row_width();
+  if (pool_) {
+    tasks[2] = pool_->gates().Into(made.row + spec_.width, kFinePrecision);
+    tasks[2].stride = row_width();
+  }
+  MatMul(activations, std::span(tasks).first(pool_ ? 3 : 2), *pass.pool);
+  activations.Set(NormInput(pass, input, slot), pass.tokens, input_, input_);
+  const MatMulTask task = query_.Into(made.query, kFinePrecision);
   MatMul(activations, {&task, 1}, *pass.pool);
+}
+
+IndexShape LatentIndex::Shape(int64_t picks) const {
+  return {.heads = spec_.query_heads,
+          .width = spec_.width,
+          .row_width = row_width(),
+          .picks = picks,
+          .scale = 1 / std::sqrt(static_cast<float>(spec_.width)),
+          .codec = place_.rows->codec};
+}
+
+// Without its picks.
+IndexSpan LatentIndex::SpanOf(const TokenRun& run, const Made& made) const {
+  const auto& table = run.span->state.tables[static_cast<size_t>(place_.block_class.value())];
+  return {.blocks = table.blocks,
+          .first_block = table.first_block,
+          .offset = place_.slot->offset.value(),
+          .first_position = run.position,
+          .tokens = run.count,
+          .queries = made.query + run.token * query_width(),
+          .weights = made.weight + run.token * spec_.query_heads};
+}
+
+// Whole pools by their scores, then the tokens after the last whole pool.
+void LatentIndex::PickPools(const Pass& pass, const TokenRun& run, int slot, const Made& made) {
+  const int64_t tokens = pool_->tokens();
+  const RowPicks picks = PicksOf(pass, picks_);
+  IndexShape shape = Shape((picks_ - (tokens - 1)) / tokens);
+  shape.row_width = spec_.width;
+  shape.tokens_per_row = tokens;
+  shape.codec = DType::kF32;
+  const int64_t pools = (run.position + run.count) / tokens;
+  tiles_.clear();
+  if (pools > shape.picks) pool_->Make(place_, run.span->state, pools, pass, slot, tiles_);
+  pool_picks_.resize(static_cast<size_t>(run.count * shape.picks));
+  IndexSpan span = SpanOf(run, made);
+  span.blocks = tiles_;
+  span.first_block = 0;
+  span.offset = 0;
+  span.picks = pool_picks_.data();
+  span.counts = picks.counts + run.token;
+  PickRows(shape, {&span, 1}, pass.work->index(), *pass.pool);
+  ForTokens(*pass.pool, run.count, [&](int64_t t) {
+    int32_t* const begin = picks.positions + (run.token + t) * picks_;
+    int32_t* to = begin;
+    const auto take = [&to](int64_t first, int64_t end) {
+      for (int64_t p = first; p < end; ++p) *to++ = static_cast<int32_t>(p);
+    };
+    const int32_t* picked = span.picks + t * shape.picks;
+    for (int32_t i = 0; i < span.counts[t]; ++i) {
+      take(picked[i] * tokens, (picked[i] + 1) * tokens);
+    }
+    const int64_t seen = run.position + t + 1;
+    take(seen / tokens * tokens, seen);
+    span.counts[t] = static_cast<int32_t>(to - begin);
+  });
+}
+
+void LatentIndex::Run(const Pass& pass, const float* normed, const float* input,
+                      std::span<const TokenRun> runs, int slot) {
+  const Made made = {.query = pass.work->Floats(slot, pass.tokens * query_width()),
+                     .row = pass.work->Floats(slot + 1, pass.tokens * row_width()),
+                     .weight = pass.work->Floats(slot + 2, pass.tokens * spec_.query_heads)};
+  Project(pass, normed, input, slot + 3, made);
   ForSpans(pass, [&](const BatchSpan& span, int64_t first) {
     ForTokens(*pass.pool, static_cast<int64_t>(span.tokens.size()), [&](int64_t i) {
       const int64_t token = first + i;
-      FinishKey(span, i, token, key + token * spec_.width);
-      float* mine = query + token * query_width;
+      FinishRow(span, i, token, made.row + token * row_width());
+      float* mine = made.query + token * query_width();
       scaling_.Apply(span.state.tokens_before.value() + i, mine, spec_.width);
       if (rope_ == nullptr) return;
       TurnHeads(*rope_, spec_.splits_pairs, token, mine, spec_.query_heads, spec_.width);
     });
   });
   const float factor = 1 / std::sqrt(static_cast<float>(spec_.query_heads));
-  Scale(weight, factor, pass.tokens * spec_.query_heads);
+  Scale(made.weight, factor, pass.tokens * spec_.query_heads);
   const RowPicks picks = PicksOf(pass, picks_);
   spans_.clear();
   for (const TokenRun& run : runs) {
-    const auto& table = run.span->state.tables[static_cast<size_t>(place_.block_class.value())];
-    spans_.push_back({.blocks = table.blocks,
-                      .first_block = table.first_block,
-                      .offset = place_.slot->offset.value(),
-                      .first_position = run.position,
-                      .tokens = run.count,
-                      .queries = query + run.token * query_width,
-                      .weights = weight + run.token * spec_.query_heads,
-                      .picks = picks.positions + run.token * picks_,
-                      .counts = picks.counts + run.token});
+    if (pool_) {
+      PickPools(pass, run, slot + 4, made);
+      continue;
+    }
+    IndexSpan& span = spans_.emplace_back(SpanOf(run, made));
+    span.picks = picks.positions + run.token * picks_;
+    span.counts = picks.counts + run.token;
   }
-  const IndexShape shape = {.heads = spec_.query_heads,
-                            .width = spec_.width,
-                            .row_width = place_.rows->width,
-                            .picks = picks_,
-                            .scale = 1 / std::sqrt(static_cast<float>(spec_.width)),
-                            .codec = place_.rows->codec};
-  PickRows(shape, spans_, pass.work->index(), *pass.pool);
+  PickRows(Shape(picks_), spans_, pass.work->index(), *pass.pool);
 }
 
 }  // namespace cairn

@@ -6,11 +6,13 @@
 #define CAIRN_MODELS_LATENT_INDEX_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "cairn/kernels/index_picks.h"
+#include "cairn/models/key_pool.h"
 #include "cairn/models/part.h"
 
 namespace cairn {
@@ -58,11 +60,25 @@ class LatentIndex {
   // mixer is given, `input` what queries are made from. Uses the workspace's slots from `slot` on.
   void Run(const Pass& pass, const float* normed, const float* input,
            std::span<const TokenRun> runs, int slot);
-  static constexpr int kSlots = 4;
+  static constexpr int kSlots = 5;
 
  private:
+  // Of all tokens of the batch, one behind the other.
+  struct Made {
+    float* query = nullptr;   // [query_heads][width]
+    float* row = nullptr;     // as it is kept: the key, and what pools it
+    float* weight = nullptr;  // [query_heads]
+  };
+
+  int64_t query_width() const { return spec_.query_heads * spec_.width; }
+  int64_t row_width() const { return spec_.width + spec_.gate_width; }
+  IndexShape Shape(int64_t picks) const;
+  IndexSpan SpanOf(const TokenRun& run, const Made& made) const;
+  void Project(const Pass& pass, const float* normed, const float* input, int slot,
+               const Made& made);
+  void PickPools(const Pass& pass, const TokenRun& run, int slot, const Made& made);
   const float* NormInput(const Pass& pass, const float* input, int slot) const;
-  void FinishKey(const BatchSpan& span, int64_t index, int64_t token, float* key) const;
+  void FinishRow(const BatchSpan& span, int64_t index, int64_t token, float* row) const;
 
   const SparseIndexSpec spec_;
   const int64_t hidden_;
@@ -76,7 +92,10 @@ class LatentIndex {
   Norm input_norm_;  // empty: none
   PositionScaling scaling_;
   Linear weight_;  // [query_heads, hidden]
+  std::optional<KeyPool> pool_;
   std::vector<IndexSpan> spans_;
+  std::vector<std::byte*> tiles_;    // of pooled keys
+  std::vector<int32_t> pool_picks_;  // of one run
 };
 
 }  // namespace cairn

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "cairn/spec/family_latent.h"
 #include "cairn/spec/limits.h"
 #include "cairn/spec/rope_config.h"
 
@@ -14,8 +15,6 @@ constexpr FloatRange kEpsilonRange = {1e-12, 1};
 constexpr FloatRange kBaseRange = {1, 1e15};
 constexpr FloatRange kScaleRange = {0, 1e6};
 constexpr FloatRange kLimitRange = {1e-3, 1e6};
-constexpr int64_t kMaxStreams = 64;
-constexpr int64_t kMaxIterations = 1000;
 
 // Layers without entries turn as `main` says, those with entries, and the entries, as `compress`.
 struct Ropes {
@@ -115,11 +114,7 @@ Status DescribeDeepSeekV4Run(const ConfigSource& source, ModelSpec& model) {
   }
   if (model.context_length == TokenCount(0)) return config.Missing("max_position_embeddings");
   CAIRN_ASSIGN(model.norm_epsilon, config.FloatOr("rms_norm_eps", kEpsilonRange, 1e-6));
-  HyperConnectionsSpec streams;
-  CAIRN_ASSIGN(streams.streams, config.IntOr("hc_mult", {1, kMaxStreams}, 4));
-  CAIRN_ASSIGN(streams.iterations, config.IntOr("hc_sinkhorn_iters", {1, kMaxIterations}, 20));
-  CAIRN_ASSIGN(streams.epsilon, config.FloatOr("hc_eps", {0, 1}, 1e-6));
-  model.residual = streams;
+  CAIRN_ASSIGN(model.residual, HyperConnectionsFromConfig(config));
   CAIRN_TRY(CheckNetworks(config));
   const auto& first = std::get<CompressedAttentionSpec>(model.layers.front().mixer);
   CAIRN_ASSIGN(const Ropes ropes, ReadRopes(config, model, first.width));

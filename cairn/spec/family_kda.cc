@@ -14,6 +14,8 @@ namespace cairn {
 namespace {
 
 constexpr int64_t kMaxKernel = 1024;
+constexpr FloatRange kDecayBounds = {-1e3, -1e-6};
+constexpr int64_t kMaxPool = 1 << 12;
 constexpr FeedForwardTraits kRouterBias = {.router_bias = {"", true}};
 
 int64_t ChannelsOf(const DeltaRuleSpec& delta) { return delta.key_heads * delta.key_width; }
@@ -153,6 +155,13 @@ Result<ModelSpec> BailingHybridFromConfig(const ConfigSource& source) {
   return AssembleKda(source, "bailing_hybrid", frame, parts);
 }
 
+// A linear_attn_config says more than the flat keys.
+Result<DeltaRuleSpec> Glm5KdaFromConfig(const HfConfig& config) {
+  CAIRN_ASSIGN(const auto nested, config.Child("linear_attn_config"));
+  if (!nested || !nested->Has("num_heads")) return FlatKdaFromConfig(config);
+  return KdaFromConfig(*nested, "num_heads", "head_dim", "short_conv_kernel_size");
+}
+
 // Index keys are pooled in fixed groups when they are read: a key is kept for each token, with a
 // gate for each of its channels and one number more. Several residual streams, averaged at the end.
 Result<ModelSpec> Glm5NextFromConfig(const ConfigSource& source) {
@@ -160,18 +169,19 @@ Result<ModelSpec> Glm5NextFromConfig(const ConfigSource& source) {
   CAIRN_ASSIGN(const Dimensions frame, FrameFromConfig(config));
   const auto layers = static_cast<size_t>(frame.layers);
   KdaParts parts;
-  CAIRN_ASSIGN(parts.delta, FlatKdaFromConfig(config));
+  CAIRN_ASSIGN(parts.delta, Glm5KdaFromConfig(config));
   CAIRN_ASSIGN(parts.latent, LatentFromConfig(config));
   CAIRN_ASSIGN(parts.linear,
-               LinearLayers(config, layers, 4, {"indexed_attention", "deepseek_sparse_attention"}));
+               LinearLayers(config, layers, 4,
+                            {"indexed_attention", "full_attention", "deepseek_sparse_attention"}));
   parts.delta.other_parameters =
       LowRankGates(parts.delta, frame.hidden) + HeadParameters(parts.delta, frame.hidden);
   CAIRN_ASSIGN(auto index, IndexFromConfig(config));
-  CAIRN_ASSIGN(const int64_t pooled, config.IntOr("index_kpool", {1, 1 << 16}, 1));
   int64_t pooling = 0;
-  if (index && pooled > 1) {
+  if (index) {
+    CAIRN_ASSIGN(index->pool, config.IntOr("index_kpool", {1, kMaxPool}, 16));
     index->gate_width = index->width + 1;
-    pooling = index->width * (pooled + frame.hidden);
+    pooling = index->width * (index->pool + frame.hidden);
   }
   CAIRN_ASSIGN(const int64_t picks, PicksFromConfig(config));
   CAIRN_ASSIGN(const std::vector<bool> indexed, IndexedLayers(config, layers));
@@ -201,7 +211,7 @@ Status RunBailingHybrid(const ConfigSource& source, ModelSpec& model) {
   CAIRN_TRY(RequireSilu(config));
   CAIRN_TRY(DescribeBailingLatent(source, model));
   CAIRN_ASSIGN(const bool bounded, config.BoolOr("kda_safe_gate", true));
-  CAIRN_ASSIGN(const double bound, config.FloatOr("kda_lower_bound", {-1e3, -1e-6}, -5));
+  CAIRN_ASSIGN(const double bound, config.FloatOr("kda_lower_bound", kDecayBounds, -5));
   for (LayerSpec& layer : model.layers) {
     auto* delta = std::get_if<DeltaRuleSpec>(&layer.mixer);
     if (delta != nullptr && bounded) delta->decay_bound = bound;
@@ -209,10 +219,49 @@ Status RunBailingHybrid(const ConfigSource& source, ModelSpec& model) {
   return {};
 }
 
+// Null is a decay without a bound, unless a linear_attn_config asks for a safe gate.
+Result<double> Glm5DecayBound(const HfConfig& config) {
+  CAIRN_ASSIGN(auto bound, config.OptionalFloat("linear_lower_bound", kDecayBounds, -5));
+  CAIRN_ASSIGN(const auto nested, config.Child("linear_attn_config"));
+  if (nested) {
+    CAIRN_ASSIGN(bound, nested->OptionalFloat("gate_lower_bound", kDecayBounds, bound));
+    CAIRN_ASSIGN(const bool safe, nested->BoolOr("safe_gate", true));
+    if (safe && !bound) bound = -5;
+  }
+  return bound.value_or(0);
+}
+
+Status RunGlm5Next(const ConfigSource& source, ModelSpec& model) {
+  const HfConfig& config = source.config;
+  CAIRN_TRY(RequireSilu(config));
+  if (!config.Has("mlp_layer_types") && !config.Has("first_k_dense_replace")) {
+    return config.Missing("mlp_layer_types");
+  }
+  CAIRN_TRY(DescribeGlm5Latent(source, model));
+  CAIRN_ASSIGN(const double bound, Glm5DecayBound(config));
+  Clip clip = {.limit = 10, .alpha = 1, .up_offset = 0};
+  CAIRN_ASSIGN(clip.limit, config.FloatOr("swiglu_limit", {1e-3, 1e6}, 10));
+  for (LayerSpec& layer : model.layers) {
+    if (auto* delta = std::get_if<DeltaRuleSpec>(&layer.mixer)) delta->decay_bound = bound;
+    if (auto* dense = std::get_if<GatedMlpSpec>(&layer.feed_forward)) {
+      dense->activation = Activation::kClippedSilu;
+      dense->clip = clip;
+    }
+    if (auto* mixture = std::get_if<MixtureSpec>(&layer.feed_forward)) {
+      mixture->activation = mixture->shared_activation = Activation::kClippedSilu;
+      mixture->clip = clip;
+    }
+  }
+  CAIRN_ASSIGN(HyperConnectionsSpec streams, HyperConnectionsFromConfig(config));
+  streams.ends_in_mean = true;
+  model.residual = streams;
+  return {};
+}
+
 constexpr auto kRows = std::to_array<SizedFamily>({
     {"kimi_linear", Runs<KimiLinearFromConfig, RunKimiLinear>},
     {"bailing_hybrid", Runs<BailingHybridFromConfig, RunBailingHybrid>},
-    {"glm5_next_text", Glm5NextFromConfig},
+    {"glm5_next_text", Runs<Glm5NextFromConfig, RunGlm5Next>},
 });
 
 }  // namespace

@@ -11,6 +11,15 @@ namespace {
 
 constexpr const char* kKda = R"("kv_lora_rank": 32, "qk_rope_head_dim": 8, "qk_nope_head_dim": 16,
     "v_head_dim": 16, "linear_num_heads": 4, "linear_head_dim": 16, "linear_conv_kernel_dim": 4)";
+std::string Glm5Config(const std::string& more = "") {
+  const std::string keys = std::string(kKda) + R"(, "qk_rope_head_dim": 0, "q_lora_rank": 32,
+      "index_head_dim": 8, "index_n_heads": 4, "index_topk": 12, "index_kpool": 4,
+      "n_routed_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24,
+      "n_shared_experts": 1, "mlp_layer_types": ["dense", "sparse", "sparse", "sparse"],
+      "swiglu_limit": 1.5, "rms_norm_eps": 0.002)";
+  return SmallConfig("glm5_next_text", keys + (more.empty() ? "" : ", " + more));
+}
+
 constexpr int64_t kKdaBytes = 4 * 16 * 16 * 4 + 3 * 3 * 4 * 16 * 2;
 
 }  // namespace
@@ -37,14 +46,67 @@ TEST_CASE("Bailing's groups end with a latent layer, and a last group that is cu
            "config.json: layer_group_size is missing, expected an integer from 1 to 512");
 }
 
-TEST_CASE("GLM 5 next keeps a gate beside each index key that is pooled") {
+TEST_CASE("GLM 5 next keeps a gate beside each index key, by which keys are pooled") {
   const std::string keys = std::string(kKda) + R"(, "index_head_dim": 8, "index_n_heads": 4)";
-  const ModelSpec plain = ModelFromJson(SmallConfig("glm5_next_text", keys));
-  CHECK_EQ(KindsOf(plain), "kda kda kda mla+index");
-  CHECK_EQ(BytesPerToken(plain), 2 * (40 + 8));
-  const ModelSpec pooled =
-      ModelFromJson(SmallConfig("glm5_next_text", keys + R"(, "index_kpool": 4)"));
-  CHECK_EQ(BytesPerToken(pooled), 2 * (40 + 8 + 9));
+  const auto index_of = [](const ModelSpec& model) {
+    CHECK_EQ(KindsOf(model), "kda kda kda mla+index");
+    CHECK_EQ(BytesPerToken(model), 2 * (40 + 8 + 9));
+    return *std::get<LatentAttentionSpec>(model.layers[3].mixer).index;
+  };
+  CHECK_EQ(index_of(ModelFromJson(SmallConfig("glm5_next_text", keys))).pool, 16);
+  const std::string small = keys + R"(, "index_kpool": 4)";
+  CHECK_EQ(index_of(ModelFromJson(SmallConfig("glm5_next_text", small))).pool, 4);
+}
+
+TEST_CASE(
+    "GLM 5 next reads whole pools and the tokens behind them, and ends in a mean of streams") {
+  const ModelSpec model = ModelFromJson(Glm5Config());
+  CHECK_EQ(model.sizing_only, "");
+  const auto& latent = std::get<LatentAttentionSpec>(model.layers[3].mixer);
+  CHECK_EQ(latent.picks, 12 + 3);
+  CHECK_EQ(latent.index->pool, 4);
+  CHECK_EQ(latent.rank_norm_epsilon, 0.002);
+  CHECK_FALSE(latent.rope.has_value());
+  const auto& mixture = std::get<MixtureSpec>(model.layers[1].feed_forward);
+  CHECK_EQ(mixture.shared_activation, Activation::kClippedSilu);
+  CHECK_EQ(mixture.clip.limit, 1.5);
+  CHECK_EQ(mixture.router.score, RouterSpec::Score::kSigmoid);
+  CHECK_EQ(std::get<GatedMlpSpec>(model.layers[0].feed_forward).clip.limit, 1.5);
+  const auto& streams = std::get<HyperConnectionsSpec>(model.residual);
+  CHECK_EQ(streams.streams, 4);
+  CHECK(streams.ends_in_mean);
+}
+
+TEST_CASE("GLM 5 next's decays are bounded unless the file says null") {
+  const auto bound = [](const std::string& more) {
+    const ModelSpec model = ModelFromJson(Glm5Config(more));
+    CHECK_EQ(model.sizing_only, "");
+    return std::get<DeltaRuleSpec>(model.layers[0].mixer).decay_bound;
+  };
+  CHECK_EQ(bound(""), -5);
+  CHECK_EQ(bound(R"("linear_lower_bound": -2)"), -2);
+  CHECK_EQ(bound(R"("linear_lower_bound": null)"), 0);
+  const std::string nested = R"("linear_attn_config": {"num_heads": 4, "head_dim": 16)";
+  CHECK_EQ(bound(nested + R"(, "gate_lower_bound": -3})"), -3);
+  CHECK_EQ(bound(nested + R"(, "gate_lower_bound": null})"), -5);
+  CHECK_EQ(bound(nested + R"(, "gate_lower_bound": null, "safe_gate": false})"), 0);
+}
+
+TEST_CASE("variants of GLM 5 next that can't be run are named") {
+  const auto reason = [](const std::string& more) {
+    return ModelFromJson(Glm5Config(more)).sizing_only;
+  };
+  CHECK_EQ(reason(R"("index_topk": 10)"),
+           "config.json: index_topk is 10, expected a multiple of index_kpool (4)");
+  CHECK_EQ(reason(R"("index_kpool_always_select_tail": false)"),
+           "config.json: index_kpool_always_select_tail false is not supported; supported: true");
+  CHECK_EQ(reason(R"("index_kpool_always_select_tail": false, "index_kpool": 1)"), "");
+  CHECK_EQ(reason(R"("qk_rope_head_dim": 8)"),
+           "config.json: qk_rope_head_dim 8 is not supported; supported: 0");
+  CHECK_EQ(reason(R"("mlp_layer_types": null)"), "config.json: mlp_layer_types is missing");
+  CHECK_EQ(reason(R"("indexer_types": ["full", "full", "full", "shared"])"),
+           "config.json: indexer_types a list of 4 is not supported; supported: an index in the "
+           "first layer");
 }
 
 TEST_CASE("Kimi Linear's decays are free, Bailing's are bounded unless the file says otherwise") {

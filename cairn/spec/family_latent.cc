@@ -8,6 +8,12 @@
 #include "cairn/spec/limits.h"
 
 namespace cairn {
+namespace {
+
+constexpr int64_t kMaxStreams = 64;
+constexpr int64_t kMaxIterations = 1000;
+
+}  // namespace
 
 // Head counts of the config's KV heads and its head_dim say nothing here.
 Result<LatentAttentionSpec> LatentFromConfig(const HfConfig& config) {
@@ -80,6 +86,14 @@ std::string MissingForCount(const HfConfig& config, const LatentAttentionSpec& l
   if (!config.Has("qk_nope_head_dim")) return "qk_nope_head_dim";
   if (latent.index && latent.index->query_heads == 0) return "index_n_heads";
   return "";
+}
+
+Result<HyperConnectionsSpec> HyperConnectionsFromConfig(const HfConfig& config) {
+  HyperConnectionsSpec streams;
+  CAIRN_ASSIGN(streams.streams, config.IntOr("hc_mult", {1, kMaxStreams}, 4));
+  CAIRN_ASSIGN(streams.iterations, config.IntOr("hc_sinkhorn_iters", {1, kMaxIterations}, 20));
+  CAIRN_ASSIGN(streams.epsilon, config.FloatOr("hc_eps", {0, 1}, 1e-6));
+  return streams;
 }
 
 int64_t HyperConnectionParameters(int64_t streams, int64_t hidden) {

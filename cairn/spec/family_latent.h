@@ -28,6 +28,8 @@ Result<std::vector<bool>> IndexedLayers(const HfConfig& config, size_t layers);
 // A key without which the state is known but not the weights; empty: all are there.
 std::string MissingForCount(const HfConfig& config, const LatentAttentionSpec& latent);
 
+// hc_mult, hc_sinkhorn_iters, hc_eps.
+Result<HyperConnectionsSpec> HyperConnectionsFromConfig(const HfConfig& config);
 // Weights by which one branch of a layer reads from several residual streams and adds to them.
 int64_t HyperConnectionParameters(int64_t streams, int64_t hidden);
 

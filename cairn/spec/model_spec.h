@@ -24,6 +24,7 @@ struct SparseIndexSpec {
   int64_t query_heads = 0;
   int64_t width = 0;          // of a key; one key for each token or compressed entry
   int64_t gate_width = 0;     // channels kept beside the key, by which keys are pooled when read
+  int64_t pool = 0;           // tokens whose keys are pooled, and that are picked together; 0: none
   int64_t position_axes = 0;  // coordinates of a token's position kept beside the key; 0: none
   int64_t block = 0;          // tokens that are picked together; 0: that isn't described
   int64_t local_blocks = 0;   // of such, up to the own one, that are picked at any score
@@ -107,7 +108,7 @@ struct LatentAttentionSpec {
   bool output_bias = false;
   std::optional<LayerIndex> source = std::nullopt;  // whose latent rows it reads, keeping none
   std::optional<SparseIndexSpec> index = std::nullopt;
-  // Rows that an index, its own or an earlier layer's, leaves a query to read; 0: all.
+  // Rows that an index, its own or an earlier layer's, leaves a query to read at most; 0: all.
   int64_t picks = 0;
   int64_t other_parameters = 0;
   double scale = 0;                         // multiplies q . k
@@ -134,7 +135,7 @@ struct CompressedAttentionSpec {
   int64_t output_groups = 0;  // of heads, each projected to output_rank channels first
   int64_t output_rank = 0;
   std::optional<SparseIndexSpec> index = std::nullopt;
-  int64_t picks = 0;  // entries that the index leaves a query to read; 0: all
+  int64_t picks = 0;                        // entries that the index leaves a query to read; 0: all
   std::optional<Rope> rope = std::nullopt;  // of a head's last channels; entries' and index's too
 };
 

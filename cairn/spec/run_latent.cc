@@ -53,6 +53,9 @@ constexpr LatentFacts kBailing = {.run = {.rope_base = 6000000},
                                   .groups_kept = 4,
                                   .scale = 2.5};
 
+constexpr LatentFacts kGlm5 = {
+    .run = {.norm_epsilon = 1e-5}, .rotates = false, .only_latent = false, .scale = 2.5};
+
 Result<std::optional<HfConfig>> RopeSection(const HfConfig& config) {
   CAIRN_ASSIGN(std::optional<HfConfig> section, config.Child("rope_parameters"));
   if (section) return section;
@@ -137,12 +140,27 @@ Status DescribeModel(const ConfigSource& source, const LatentFacts& facts, Model
   return {};
 }
 
+// Whole pools are picked, and the tokens that no pool holds yet are read besides.
+Status CheckPool(const HfConfig& config, int64_t picks, int64_t pool) {
+  if (picks % pool != 0) {
+    return config.Wrong("index_topk", fmt::format("a multiple of index_kpool ({})", pool));
+  }
+  CAIRN_ASSIGN(const bool tail, config.BoolOr("index_kpool_always_select_tail", true));
+  if (tail || pool == 1) return {};
+  return config.Unsupported("index_kpool_always_select_tail", "true");
+}
+
 // Index keys turn their leading channels as far as the heads' keys do.
 Status DescribeIndex(const HfConfig& config, RopePairs pairs, ModelSpec& model) {
-  CAIRN_ASSIGN(const int64_t picks, config.IntOr("index_topk", {1, kMaxContext}, 2048));
+  CAIRN_ASSIGN(int64_t picks, config.IntOr("index_topk", {1, kMaxContext}, 2048));
   bool indexed = false;
   for (LayerSpec& layer : model.layers) {
+    if (!std::holds_alternative<LatentAttentionSpec>(layer.mixer)) continue;
     auto& latent = std::get<LatentAttentionSpec>(layer.mixer);
+    if (!indexed && latent.index && latent.index->pool > 0) {
+      CAIRN_TRY(CheckPool(config, picks, latent.index->pool));
+      picks += latent.index->pool - 1;
+    }
     latent.picks = picks;
     if (!latent.index) {
       if (indexed) continue;
@@ -254,6 +272,20 @@ Status DescribeKimiLatent(const ConfigSource& source, ModelSpec& model) {
   for (LayerSpec& layer : model.layers) {
     auto* latent = std::get_if<LatentAttentionSpec>(&layer.mixer);
     if (latent != nullptr && gated) latent->output_gate = OutputGate::kOwnChannels;
+  }
+  return {};
+}
+
+Status DescribeGlm5Latent(const ConfigSource& source, ModelSpec& model) {
+  const HfConfig& config = source.config;
+  if (!config.Has("index_head_dim")) return config.Missing("index_head_dim");
+  CAIRN_ASSIGN(const int64_t turning, config.IntOr("qk_rope_head_dim", {0, kMaxHeadWidth}, 0));
+  if (turning != 0) return config.Unsupported("qk_rope_head_dim", "0");
+  CAIRN_TRY(DescribeModel(source, kGlm5, model));
+  CAIRN_TRY(DescribeIndex(config, RopePairs::kHalfSplit, model));
+  for (LayerSpec& layer : model.layers) {
+    auto* latent = std::get_if<LatentAttentionSpec>(&layer.mixer);
+    if (latent != nullptr) latent->rank_norm_epsilon = model.norm_epsilon;
   }
   return {};
 }

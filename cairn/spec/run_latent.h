@@ -20,6 +20,7 @@ Status RunMistralLarge4(const ConfigSource& source, ModelSpec& model);
 // What remains is the other layers' to describe, after this.
 Status DescribeKimiLatent(const ConfigSource& source, ModelSpec& model);
 Status DescribeBailingLatent(const ConfigSource& source, ModelSpec& model);
+Status DescribeGlm5Latent(const ConfigSource& source, ModelSpec& model);
 
 }  // namespace cairn
 
