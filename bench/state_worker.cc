@@ -3,6 +3,7 @@
 //   state_worker replay FILE BLOCK CAPACITY POLICY   a trace under virtual time
 //   state_worker micro                               what the tree's calls cost
 //   state_worker memory                              bytes of forks, and of many requests at once
+//   state_worker soak SEED OPERATIONS                random operations against what tokens say
 //
 // FILE is a list of requests as bench/state writes it: f64 time in seconds, i32 runs, then i32
 // first block and i32 blocks for each run; BLOCK tokens make a block, CAPACITY tokens fit. Prints
@@ -19,11 +20,10 @@
 
 #include "cairn/base/check.h"
 #include "cairn/state/prefix_tree.h"
+#include "cairn/state/prefix_tree_model_for_tests.h"
 
 namespace cairn {
 namespace {
-
-using Tokens = std::vector<TokenId>;
 
 int64_t NowNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -278,6 +278,26 @@ int Memory() {
   return 0;
 }
 
+// Ends in a failed CHECK if a byte, a reference or a count is wrong.
+int Soak(uint64_t seed, int64_t operations) {
+  constexpr int kEach = 200;
+  int64_t resumed = 0;
+  int64_t evictions = 0;
+  for (int64_t done = 0; done < operations; done += kEach, ++seed) {
+    RandomChoice choose(seed);
+    const auto model = RandomPrefixTreeModel(choose, seed % 2 == 0 ? "lru" : "lfu");
+    for (int i = 0; i < kEach; ++i) {
+      model->Operate(choose);
+      if (i % 16 == 0) model->Audit();
+    }
+    resumed += model->resumed_tokens();
+    evictions += model->tree().stats().evictions;
+  }
+  std::printf("{\"operations\": %ld, \"resumed_tokens\": %ld, \"evictions\": %ld}\n", operations,
+              resumed, evictions);
+  return 0;
+}
+
 }  // namespace
 }  // namespace cairn
 
@@ -288,6 +308,11 @@ int main(int argc, char** argv) {
   if (command == "replay" && argc == 6) {
     return cairn::Replay(argv[2], std::atoi(argv[3]), std::atoll(argv[4]), argv[5]);
   }
-  std::fprintf(stderr, "state_worker replay FILE BLOCK CAPACITY POLICY | micro | memory\n");
+  if (command == "soak" && argc == 4) {
+    return cairn::Soak(std::strtoull(argv[2], nullptr, 10), std::atoll(argv[3]));
+  }
+  std::fprintf(
+      stderr,
+      "state_worker replay FILE BLOCK CAPACITY POLICY | micro | memory | soak SEED OPERATIONS\n");
   return 2;
 }
