@@ -129,8 +129,8 @@ def edge_problem(path, header):
         return None
     if there is None:
         return 'our own headers are included from the root: #include "cairn/<folder>/<file>.h"'
-    if header.endswith("_for_tests.h") and not is_test_code(path) and not path.startswith("tests/"):
-        return "helpers for tests are for tests"
+    if header.endswith("_for_tests.h") and not is_test_code(path) and not path.startswith(("tests/", "bench/")):
+        return "helpers for tests are for tests and bench/"
     if here is None or here == there:
         return None
     if there not in LAYERS.get(here, set()):
