@@ -4,19 +4,15 @@
 namespace cairn {
 namespace {
 
-class LeastFrequentlyUsed : public EvictionPolicy {
+class LeastFrequentlyUsed : public RankingPolicy {
  public:
-  std::string_view name() const override { return "lfu"; }
-  void Add(EvictionEntry& entry) override {
-    entry.priority = static_cast<double>(entry.uses);
-    entry.order = entry.last_use_us;
-    entries_.Add(entry);
-  }
-  void Remove(EvictionEntry& entry) override { entries_.Remove(entry); }
-  EvictionEntry* Victim() override { return entries_.First(); }
+  LeastFrequentlyUsed() : RankingPolicy("lfu") {}
 
  private:
-  EvictionOrder entries_;
+  void Rank(EvictionEntry& entry) const override {
+    entry.priority = static_cast<double>(entry.uses);
+    entry.order = entry.last_use_us;
+  }
 };
 
 }  // namespace

@@ -4,18 +4,14 @@
 namespace cairn {
 namespace {
 
-class LeastRecentlyUsed : public EvictionPolicy {
+class LeastRecentlyUsed : public RankingPolicy {
  public:
-  std::string_view name() const override { return "lru"; }
-  void Add(EvictionEntry& entry) override {
-    entry.priority = static_cast<double>(entry.last_use_us);
-    entries_.Add(entry);
-  }
-  void Remove(EvictionEntry& entry) override { entries_.Remove(entry); }
-  EvictionEntry* Victim() override { return entries_.First(); }
+  LeastRecentlyUsed() : RankingPolicy("lru") {}
 
  private:
-  EvictionOrder entries_;
+  void Rank(EvictionEntry& entry) const override {
+    entry.priority = static_cast<double>(entry.last_use_us);
+  }
 };
 
 }  // namespace
