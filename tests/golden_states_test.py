@@ -16,7 +16,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CAIRN = os.environ.get("CAIRN", str(ROOT / "build" / "cairn"))
-FOLDERS = sorted([*(ROOT / "tests" / "golden").glob("*/state.json"), *(ROOT / "tests" / "golden_states").glob("*/state.json")])
+FOLDERS = sorted((ROOT / "tests" / "golden").glob("*/state.json"))
 
 # A convolution of kernel k needs the k - 1 inputs before the next; these keep k columns. (zaya's two convolutions, one
 # behind the other, need both of its columns; qwen4_exp's n-gram convolution keeps what it needs.)
@@ -138,11 +138,8 @@ class GoldenStatesTest(unittest.TestCase):
         for path in FOLDERS:
             name = path.parent.name
             with self.subTest(golden=name):
-                if (path.parent / "tensors.json").exists():
-                    shapes = json.loads((path.parent / "tensors.json").read_text())
-                else:
-                    tensors = json.loads((path.parent / "meta.json").read_text())["tensors"]
-                    shapes = {tensor: entry["shape"] for tensor, entry in tensors.items()}
+                tensors = json.loads((path.parent / "meta.json").read_text())["tensors"]
+                shapes = {tensor: entry["shape"] for tensor, entry in tensors.items()}
                 total = sum(math.prod(shape) for tensor, shape in shapes.items()
                             if not any(pattern.search(tensor) for pattern in (COMPUTED_TABLES, OTHER_TOWERS, LEFT_OUT)))
                 if name in WITHOUT_SHARED_PROJECTIONS:

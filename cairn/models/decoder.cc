@@ -43,6 +43,7 @@ Status Decoder::LoadWeights(std::unique_ptr<WeightFile> file) {
     LayerParts parts;
     CAIRN_ASSIGN(parts.mixer, MakeMixer(build));
     CAIRN_ASSIGN(parts.feed_forward, MakeFeedForward(build));
+    CAIRN_ASSIGN(parts.ngrams, MakeNgrams(build));
     layers_.push_back(std::move(parts));
   }
   const char* const head = spec_.tied_head ? "embed_tokens" : "lm_head";

@@ -1,18 +1,16 @@
-// Attention that reads blocks of keys which an index picks (MiniMax M3).
+// Attention that reads blocks of keys which a picker chooses (MiniMax M3, Qwen 4).
 //
-// The index keeps one short key a token; each of its heads picks blocks for as many query heads. A
-// token that sees no more blocks than are picked attends to all of them. Otherwise its attention is
-// a walk over a table of the picked rows alone: the cost grows with the picks, not the context.
-// Where blocks of the index are made of whole blocks of the state, that table points to them; else
+// A token that sees no more blocks than are picked attends to all of them. Otherwise its attention
+// is a walk over a table of the picked rows alone: the cost grows with the picks, not the context.
+// Where blocks of the picker are made of whole blocks of the state, that table points to them; else
 // the picked rows are copied together.
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "cairn/kernels/block_picks.h"
 #include "cairn/kernels/state_rows.h"
+#include "cairn/models/block_picker.h"
 #include "cairn/models/mixer_attention.h"
 #include "cairn/models/parts.h"
 #include "cairn/models/state_access.h"
@@ -21,40 +19,40 @@
 namespace cairn {
 namespace {
 
-enum Slot { kIndexQuery = 5, kIndexKey, kPicks, kCopies };
+enum Slot { kPicks = 5, kCopies };
 
 // Floats of rows that are copied together at once.
 constexpr int64_t kCopiedFloats = int64_t{1} << 20;
 
 class BlockSparseMixer final : public AttentionMixer {
  public:
-  BlockSparseMixer(const LayerBuild& build, const AttentionSpec& spec)
+  BlockSparseMixer(const LayerBuild& build, const AttentionSpec& spec,
+                   std::unique_ptr<BlockPicker> picker)
       : AttentionMixer(build, spec, false),
-        index_(*spec.index),
-        heads_at_once_(spec.heads / std::max(index_.query_heads, spec.kv_heads)),
-        place_(build.layout.PlaceOf(build.layer, "index_keys")),
-        in_place_(index_.block % kRowsPerBlock == 0) {}
+        picker_(std::move(picker)),
+        heads_at_once_(spec.heads / std::max(picker_->heads(), spec.kv_heads)),
+        in_place_(picker_->block() % kRowsPerBlock == 0) {}
 
-  Status Load(const PartLoader& loader) override;
+  Status Load(const PartLoader& loader) override {
+    CAIRN_TRY(AttentionMixer::Load(loader));
+    return picker_->Load(loader);
+  }
 
  protected:
-  void Project(const Pass& pass, const float* normed, const Made& made) override;
+  void Project(const Pass& pass, const float* normed, const Made& made) override {
+    AttentionMixer::Project(pass, normed, made);
+    picker_->Project(pass, normed, rope());
+  }
   void Attend(const Pass& pass, const Made& made) override;
 
  private:
-  BlockPicksShape PicksShape() const {
-    return {.heads = index_.query_heads,
-            .width = index_.width,
-            .block = index_.block,
-            .picks = spec().picks / index_.block,
-            .local = index_.local_blocks,
-            .codec = place_.rows->codec};
-  }
   // Groups of heads that read the same rows of one KV head.
   int64_t units() const { return spec().heads / heads_at_once_; }
   int64_t KvHeadOf(int64_t unit) const { return unit * spec().kv_heads / units(); }
-  int64_t PickerOf(int64_t unit) const { return unit * index_.query_heads / units(); }
-  int64_t TilesMax() const { return (spec().picks + kRowsPerBlock - 1) / kRowsPerBlock; }
+  int64_t PickerOf(int64_t unit) const { return unit * picker_->heads() / units(); }
+  int64_t TilesMax() const {
+    return (picker_->picks() * picker_->block() + kRowsPerBlock - 1) / kRowsPerBlock;
+  }
   int64_t CopyFloats() const {
     return TilesMax() * kRowsPerBlock * (spec().key_width + spec().value_width);
   }
@@ -73,59 +71,13 @@ class BlockSparseMixer final : public AttentionMixer {
   int64_t CopyRows(const BatchSpan& span, int64_t kv, const int32_t* picks, int64_t position,
                    float* copies, std::byte** table) const;
 
-  const SparseIndexSpec index_;
+  const std::unique_ptr<BlockPicker> picker_;
   const int64_t heads_at_once_;
-  const StateLayout::RowsPlace place_;
   const bool in_place_;
-  Linear query_;  // [query_heads * width, hidden]
-  Linear key_;    // [width, hidden]
-  Norm query_norm_;
-  Norm key_norm_;
-  BlockPicksScratch scratch_;
   std::vector<AttentionSpan> dense_;
   std::vector<AttentionSpan> sparse_;
   std::vector<std::byte*> tables_;
 };
-
-Status BlockSparseMixer::Load(const PartLoader& loader) {
-  CAIRN_TRY(AttentionMixer::Load(loader));
-  const int64_t width = index_.width;
-  CAIRN_ASSIGN(query_,
-               loader.Matrix("self_attn.indexer.q_proj", index_.query_heads * width, hidden()));
-  CAIRN_ASSIGN(key_, loader.Matrix("self_attn.indexer.k_proj", width, hidden()));
-  CAIRN_ASSIGN(query_norm_, loader.NormOf("self_attn.indexer.q_norm", width));
-  CAIRN_ASSIGN(key_norm_, loader.NormOf("self_attn.indexer.k_norm", width));
-  return {};
-}
-
-void BlockSparseMixer::Project(const Pass& pass, const float* normed, const Made& made) {
-  AttentionMixer::Project(pass, normed, made);
-  const int64_t width = index_.width;
-  const int64_t query_width = index_.query_heads * width;
-  float* queries = pass.work->Floats(kIndexQuery, pass.tokens * query_width);
-  float* keys = pass.work->Floats(kIndexKey, pass.tokens * width);
-  Activations& activations = pass.work->activations(0);
-  activations.Set(normed, pass.tokens, hidden(), hidden());
-  const std::array<MatMulTask, 2> tasks = {query_.Into(queries, kFinePrecision),
-                                           key_.Into(keys, kFinePrecision)};
-  MatMul(activations, tasks, *pass.pool);
-  ForSpans(pass, [&](const BatchSpan& span, int64_t first) {
-    ForTokens(*pass.pool, static_cast<int64_t>(span.tokens.size()), [&](int64_t i) {
-      const int64_t t = first + i;
-      float* query = queries + t * query_width;
-      float* key = keys + t * width;
-      query_norm_.ApplyToHeads(query, index_.query_heads);
-      key_norm_.Apply(key, key);
-      if (rope() != nullptr) {
-        rope()->Rotate(t, query, index_.query_heads, width);
-        rope()->Rotate(t, key, 1, width);
-      }
-      const int64_t position = span.state.tokens_before.value() + i;
-      StoreRowTransposed(place_.rows->codec, key, 1, width, position % kRowsPerBlock,
-                         TileOf(place_, span.state, position));
-    });
-  });
-}
 
 AttentionSpan BlockSparseMixer::SpanOf(const BatchSpan& span, int64_t first,
                                        const Made& made) const {
@@ -143,7 +95,7 @@ AttentionSpan BlockSparseMixer::SpanOf(const BatchSpan& span, int64_t first,
 }
 
 void BlockSparseMixer::Attend(const Pass& pass, const Made& made) {
-  const int64_t first_sparse = PicksShape().FirstSparse();
+  const int64_t first_sparse = picker_->FirstSparse();
   dense_.clear();
   ForSpans(pass, [&](const BatchSpan& span, int64_t first) {
     AttentionSpan whole = SpanOf(span, first, made);
@@ -165,11 +117,12 @@ void BlockSparseMixer::Attend(const Pass& pass, const Made& made) {
 int64_t BlockSparseMixer::PointToRows(const BatchSpan& span, const int32_t* picks, int64_t position,
                                       std::byte** table) const {
   const auto& own = span.state.tables[static_cast<size_t>(keys().block_class.value())];
-  const int64_t count = spec().picks / index_.block;
-  const int64_t each = index_.block / kRowsPerBlock;
+  const int64_t count = picker_->PicksAt(position);
+  const int64_t block = picker_->block();
+  const int64_t each = block / kRowsPerBlock;
   int64_t rows = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t seen = std::min(index_.block, position + 1 - picks[i] * index_.block);
+    const int64_t seen = std::min(block, position + 1 - picks[i] * block);
     for (int64_t b = 0; b < each && b * kRowsPerBlock < seen; ++b) {
       *table++ = own.Block(picks[i] * each + b);
     }
@@ -191,9 +144,9 @@ int64_t BlockSparseMixer::CopyRows(const BatchSpan& span, int64_t kv, const int3
   }
   int64_t rows = 0;
   std::fill_n(copies, CopyFloats(), 0.0f);
-  for (int64_t i = 0; i < spec().picks / index_.block; ++i) {
-    const int64_t begin = picks[i] * index_.block;
-    for (int64_t p = begin; p < std::min(begin + index_.block, position + 1); ++p, ++rows) {
+  for (int64_t i = 0; i < picker_->PicksAt(position); ++i) {
+    const int64_t begin = picks[i] * picker_->block();
+    for (int64_t p = begin; p < std::min(begin + picker_->block(), position + 1); ++p, ++rows) {
       float* tile = copies + rows / kRowsPerBlock * tile_floats;
       float* key = copies + CopyFloats();
       LoadRowTransposed(key_codec,
@@ -241,16 +194,12 @@ AttentionSpan BlockSparseMixer::SpanOfPicks(const BatchSpan& span, const Attenti
 void BlockSparseMixer::AttendSparsely(const Pass& pass, const BatchSpan& span, int64_t first,
                                       int64_t skip, const Made& made) {
   const auto end = static_cast<int64_t>(span.tokens.size());
-  const BlockPicksShape index_shape = PicksShape();
-  const int64_t query_width = index_.query_heads * index_.width;
-  const int64_t picks_stride = index_.query_heads * index_shape.picks;
+  const int64_t picks_stride = picker_->heads() * picker_->picks();
   const int64_t copy_floats = in_place_ ? 0 : CopyStride();
   const int64_t at_once =
       std::clamp<int64_t>(kCopiedFloats / std::max<int64_t>(units() * copy_floats, 1), 1, 64);
   auto* picks = reinterpret_cast<int32_t*>(pass.work->Floats(kPicks, at_once * picks_stride));
   float* copies = pass.work->Floats(kCopies, at_once * units() * copy_floats);
-  const float* queries = pass.work->Floats(kIndexQuery, pass.tokens * query_width);
-  const auto& table = span.state.tables[static_cast<size_t>(place_.block_class.value())];
   const AttentionSpan whole = SpanOf(span, first, made);
   AttentionShape shape = Shape();
   shape.heads = heads_at_once_;
@@ -258,20 +207,14 @@ void BlockSparseMixer::AttendSparsely(const Pass& pass, const BatchSpan& span, i
   if (!in_place_) shape.key_codec = shape.value_codec = DType::kF32;
   tables_.resize(static_cast<size_t>(at_once * units() * TilesMax()));
   sparse_.resize(static_cast<size_t>(at_once * units()));
+  picker_->Prepare(pass, span);
   for (int64_t t = skip; t < end; t += at_once) {
     const int64_t count = std::min(at_once, end - t);
-    const BlockPicksSpan index = {.blocks = table.blocks,
-                                  .first_block = table.first_block,
-                                  .offset = place_.slot->offset.value(),
-                                  .first_position = whole.first_position + t,
-                                  .tokens = count,
-                                  .queries = queries + (first + t) * query_width,
-                                  .picks = picks};
-    PickBlocks(index_shape, {&index, 1}, scratch_, *pass.pool);
+    picker_->Pick(pass, {.span = &span, .first = first, .token = t, .count = count}, picks);
     auto gather = [&](int64_t item, int) {
       const int64_t token = item / units();
       const int64_t unit = item % units();
-      const int32_t* mine = picks + token * picks_stride + PickerOf(unit) * index_shape.picks;
+      const int32_t* mine = picks + token * picks_stride + PickerOf(unit) * picker_->picks();
       sparse_[static_cast<size_t>(item)] =
           SpanOfPicks(span, whole, t + token, unit, mine, copies + item * copy_floats,
                       tables_.data() + item * TilesMax());
@@ -286,7 +229,9 @@ void BlockSparseMixer::AttendSparsely(const Pass& pass, const BatchSpan& span, i
 }  // namespace
 
 MixerOr MakeBlockSparseAttention(const LayerBuild& build, const AttentionSpec& spec) {
-  auto mixer = std::make_unique<BlockSparseMixer>(build, spec);
+  auto picker =
+      spec.index->pool > 0 ? MakePooledKeyPicker(build, spec) : MakeLargestKeyPicker(build, spec);
+  auto mixer = std::make_unique<BlockSparseMixer>(build, spec, std::move(picker));
   CAIRN_TRY(mixer->Load(build.loader));
   return mixer;
 }

@@ -205,12 +205,13 @@ void DeltaMixer::Output(const Pass& pass, std::span<const int64_t> rows, const M
   const auto count = static_cast<int64_t>(rows.size());
   KeepRows(made.read, values_, rows);
   KeepRows(made.gates, values_, rows);
-  const GatedNorm norm = {
-      .groups = spec_.value_heads,
-      .width = spec_.value_width,
-      .epsilon = norm_epsilon_,
-      .weight = weights_.norm.data(),
-      .activation = per_channel() ? GateActivation::kSigmoid : GateActivation::kSilu};
+  const GatedNorm norm = {.groups = spec_.value_heads,
+                          .width = spec_.value_width,
+                          .epsilon = norm_epsilon_,
+                          .weight = weights_.norm.data(),
+                          .activation = per_channel() || spec_.sigmoid_gate
+                                            ? GateActivation::kSigmoid
+                                            : GateActivation::kSilu};
   ForTokens(*pass.pool, count, [&](int64_t t) {
     GatedRmsNorm(norm, made.gates + t * values_, made.read + t * values_);
   });

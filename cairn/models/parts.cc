@@ -70,11 +70,10 @@ struct ResidualMaker {
   ResidualOr operator()(const HyperConnectionsSpec& spec) const {
     return MakeHyperResidual(build, spec);
   }
-  ResidualOr operator()(const AltUpSpec& spec) const { return MakeAltUpResidual(build, spec); }
-  template <class Other>
-  ResidualOr operator()(const Other& /*other*/) const {
-    return Fail(ErrorCode::kUnsupported, "there is no such residual for {}", build.model.family);
+  ResidualOr operator()(const GatedStreamsSpec& spec) const {
+    return MakeGatedResidual(build, spec);
   }
+  ResidualOr operator()(const AltUpSpec& spec) const { return MakeAltUpResidual(build, spec); }
 };
 
 }  // namespace

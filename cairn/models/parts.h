@@ -13,11 +13,14 @@ namespace cairn {
 
 using MixerOr = Result<std::unique_ptr<Mixer>>;
 using FeedForwardOr = Result<std::unique_ptr<FeedForward>>;
+using NgramsOr = Result<std::unique_ptr<Ngrams>>;
 using ResidualOr = Result<std::unique_ptr<Residual>>;
 
 // Of the layer's spec; null for NoMixer and NoFeedForward. REQUIRES: CheckRunnable passed.
 MixerOr MakeMixer(const LayerBuild& build);
 FeedForwardOr MakeFeedForward(const LayerBuild& build);
+// ngrams.cc; null where the layer has none.
+NgramsOr MakeNgrams(const LayerBuild& build);
 ResidualOr MakeResidual(const ModelBuild& build);
 
 // mixer_attention.cc
@@ -63,6 +66,8 @@ ResidualOr MakeScaledResidual(const ModelBuild& build);
 ResidualOr MakeLayerInputsResidual(const ModelBuild& build, const PerLayerInputsSpec& spec);
 // residual_hyper.cc
 ResidualOr MakeHyperResidual(const ModelBuild& build, const HyperConnectionsSpec& spec);
+// residual_gated.cc
+ResidualOr MakeGatedResidual(const ModelBuild& build, const GatedStreamsSpec& spec);
 // residual_altup.cc
 ResidualOr MakeAltUpResidual(const ModelBuild& build, const AltUpSpec& spec);
 

@@ -15,10 +15,18 @@
 
 namespace cairn {
 
+// What a layer adds to the residual of all tokens before its branches read it.
+class Ngrams {
+ public:
+  virtual ~Ngrams() = default;
+  virtual void Run(const Pass& pass) = 0;
+};
+
 // A layer's parts; null: the layer has none.
 struct LayerParts {
   std::unique_ptr<Mixer> mixer;
   std::unique_ptr<FeedForward> feed_forward;
+  std::unique_ptr<Ngrams> ngrams;  // residuals of gated streams alone run them
 };
 
 struct ModelBuild {

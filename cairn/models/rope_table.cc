@@ -1,7 +1,10 @@
 #include "cairn/models/rope_table.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <utility>
 
 #include "cairn/base/check.h"
 #include "cairn/kernels/ops.h"
@@ -20,21 +23,36 @@ RopeTable::RopeTable(const Rope& rope, TokenCount context)
       frequencies_(RopeFrequencies(rope, context.value())),
       amplitude_(RopeAmplitude(rope)) {}
 
-void RopeTable::Fill(std::span<const int64_t> positions, ThreadPool& pool) {
+void RopeTable::Reserve(size_t rows) {
+  const size_t floats = rows * frequencies_.size();
+  if (cosines_.size() >= floats) return;
+  cosines_.resize(floats);
+  sines_.resize(floats);
+}
+
+void RopeTable::FillRow(int64_t row, int64_t position) {
   const size_t pairs = frequencies_.size();
-  if (cosines_.size() < positions.size() * pairs) {
-    cosines_.resize(positions.size() * pairs);
-    sines_.resize(positions.size() * pairs);
+  for (size_t i = 0; i < pairs; ++i) {
+    const double angle = static_cast<float>(position) * frequencies_[i];
+    const size_t at = static_cast<size_t>(row) * pairs + i;
+    cosines_[at] = static_cast<float>(std::cos(angle)) * amplitude_;
+    sines_[at] = static_cast<float>(std::sin(angle)) * amplitude_;
   }
-  ForTokens(pool, static_cast<int64_t>(positions.size()), [&](int64_t t) {
-    const auto position = static_cast<float>(positions[static_cast<size_t>(t)]);
-    for (size_t i = 0; i < pairs; ++i) {
-      const double angle = position * frequencies_[i];
-      const size_t at = static_cast<size_t>(t) * pairs + i;
-      cosines_[at] = static_cast<float>(std::cos(angle)) * amplitude_;
-      sines_[at] = static_cast<float>(std::sin(angle)) * amplitude_;
-    }
-  });
+}
+
+void RopeTable::Fill(std::span<const int64_t> positions, ThreadPool& pool) {
+  Reserve(positions.size());
+  ForTokens(pool, static_cast<int64_t>(positions.size()),
+            [&](int64_t t) { FillRow(t, positions[static_cast<size_t>(t)]); });
+}
+
+void RopeTable::FillSteps(int64_t step, int64_t rows, ThreadPool& pool) {
+  constexpr uint64_t kRowsReserved = 1024;
+  if (rows <= steps_filled_) return;
+  Reserve(std::bit_ceil(std::max(static_cast<uint64_t>(rows), kRowsReserved)));
+  const int64_t first = steps_filled_;
+  ForTokens(pool, rows - first, [&](int64_t i) { FillRow(first + i, (first + i) * step); });
+  steps_filled_ = rows;
 }
 
 void RopeTable::Rotate(int64_t row, float* heads_data, int64_t heads, int64_t width) const {
@@ -84,6 +102,14 @@ const RopeTable* RopeTables::Add(const Rope& rope) {
     if (table->rope() == rope) return table.get();
   }
   return tables_.emplace_back(std::make_unique<RopeTable>(rope, context_)).get();
+}
+
+RopeTable* RopeTables::AddSteps(const Rope& rope, int64_t step) {
+  for (const Stepped& stepped : stepped_) {
+    if (stepped.step == step && stepped.table->rope() == rope) return stepped.table.get();
+  }
+  auto table = std::make_unique<RopeTable>(rope, context_);
+  return stepped_.emplace_back(step, std::move(table)).table.get();
 }
 
 void RopeTables::Fill(std::span<const int64_t> positions, ThreadPool& pool) {

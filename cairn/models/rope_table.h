@@ -23,6 +23,9 @@ class RopeTable {
   const Rope& rope() const { return rope_; }
   // Fills one row for each position.
   void Fill(std::span<const int64_t> positions, ThreadPool& pool);
+  // Fills row i for position i * step, for all i < rows; those of earlier calls are there already.
+  // A table is filled in one of the two ways alone, and with one step.
+  void FillSteps(int64_t step, int64_t rows, ThreadPool& pool);
   // Rotates `heads` heads of `width` channels of the token that `row` was filled for.
   void Rotate(int64_t row, float* heads_data, int64_t heads, int64_t width) const;
   // The same of the last channels of each head, and back again. REQUIRES: interleaved pairs.
@@ -32,9 +35,13 @@ class RopeTable {
   void RotateEndAt(int64_t position, float* head, int64_t width) const;
 
  private:
+  void Reserve(size_t rows);
+  void FillRow(int64_t row, int64_t position);
+
   Rope rope_;
   std::vector<float> frequencies_;
   float amplitude_;
+  int64_t steps_filled_ = 0;
   std::vector<float> cosines_;  // [rows][pairs]
   std::vector<float> sines_;
 };
@@ -46,11 +53,19 @@ class RopeTables {
 
   // The pointer holds as long as this object.
   const RopeTable* Add(const Rope& rope);
+  // A table for positions that are multiples of `step`; who uses it fills it.
+  RopeTable* AddSteps(const Rope& rope, int64_t step);
   void Fill(std::span<const int64_t> positions, ThreadPool& pool);
 
  private:
+  struct Stepped {
+    int64_t step = 0;
+    std::unique_ptr<RopeTable> table;
+  };
+
   const TokenCount context_;
   std::vector<std::unique_ptr<RopeTable>> tables_;
+  std::vector<Stepped> stepped_;
 };
 
 }  // namespace cairn

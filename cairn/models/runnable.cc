@@ -9,7 +9,8 @@ namespace {
 // What no part computes; empty: nothing. The rows of parts.cc have their counterpart here.
 struct MissingMixer {
   std::string operator()(const AttentionSpec& attention) const {
-    if (attention.index && attention.index->block == 0) return KindOf(attention);
+    const bool picks = attention.index && (attention.index->block > 0 || attention.index->pool > 0);
+    if (attention.index && !picks) return KindOf(attention);
     if (attention.conv_kernel != 0 ||
         (attention.conv_history != 0 && attention.conv_head_kernel == 0)) {
       return "attention behind a convolution";
@@ -61,22 +62,14 @@ struct MissingFeedForward {
   std::string operator()(const NoFeedForward& /*none*/) const { return ""; }
 };
 
-struct HasResidual {
-  bool operator()(const PlainResidualSpec& /*plain*/) const { return true; }
-  bool operator()(const ChannelScalesSpec& /*scales*/) const { return true; }
-  bool operator()(const PerLayerInputsSpec& /*inputs*/) const { return true; }
-  bool operator()(const AltUpSpec& /*altup*/) const { return true; }
-  bool operator()(const HyperConnectionsSpec& /*streams*/) const { return true; }
-  template <class Other>
-  bool operator()(const Other& /*other*/) const {
-    return false;
-  }
-};
-
-std::string MissingFor(const LayerSpec& layer) {
+std::string MissingFor(const ModelSpec& model, const LayerSpec& layer) {
   const std::string mixer = std::visit(MissingMixer(), layer.mixer);
   if (!mixer.empty()) return mixer;
-  if (layer.ngram) return "n-gram embeddings";
+  const bool gated = std::holds_alternative<GatedStreamsSpec>(model.residual);
+  if (layer.ngram && !gated) return "n-gram embeddings without gated streams";
+  const bool half = std::holds_alternative<NoMixer>(layer.mixer) ||
+                    std::holds_alternative<NoFeedForward>(layer.feed_forward);
+  if (half && gated) return "half a layer between gated streams";
   return std::visit(MissingFeedForward(), layer.feed_forward);
 }
 
@@ -84,14 +77,10 @@ std::string MissingFor(const LayerSpec& layer) {
 
 Status CheckRunnable(const ModelSpec& model) {
   for (size_t i = 0; i < model.layers.size(); ++i) {
-    const std::string missing = MissingFor(model.layers[i]);
+    const std::string missing = MissingFor(model, model.layers[i]);
     if (missing.empty()) continue;
     return Fail(ErrorCode::kUnsupported, "{} can be sized but not run yet: layer {} is {}",
                 model.family, i, missing);
-  }
-  if (!std::visit(HasResidual(), model.residual)) {
-    return Fail(ErrorCode::kUnsupported, "{} can be sized but not run yet: its residual streams",
-                model.family);
   }
   if (model.sizing_only.empty()) return {};
   return Fail(ErrorCode::kUnsupported, "{} can be sized but not run yet: {}", model.family,

@@ -42,10 +42,17 @@ TEST_CASE("the first layer of another kind is named") {
   CHECK_EQ(Refusal(model), "llama can be sized but not run yet: layer 0 is full+index");
 }
 
-TEST_CASE("residual streams without a part are refused") {
+TEST_CASE("n-grams need gated streams, and these need both halves of a layer") {
   ModelSpec model = GoldenModel("llama_mha");
-  model.residual = GatedStreamsSpec{.streams = 2};
-  CHECK_EQ(Refusal(model), "llama can be sized but not run yet: its residual streams");
+  model.layers[1].ngram = NgramSpec{.history = 1};
+  CHECK_EQ(Refusal(model),
+           "llama can be sized but not run yet: layer 1 is n-gram embeddings without gated "
+           "streams");
+  model.residual = GatedStreamsSpec{.streams = 2, .rank = 4};
+  CHECK(CheckRunnable(model).has_value());
+  model.layers[2].feed_forward = NoFeedForward{};
+  CHECK_EQ(Refusal(model),
+           "llama can be sized but not run yet: layer 2 is half a layer between gated streams");
 }
 
 TEST_CASE("a description that only sizes says why") {

@@ -214,6 +214,11 @@ Result<std::vector<int64_t>> PartLoader::Integers(std::string_view role,
   return values;
 }
 
+int64_t PartLoader::RowsOf(std::string_view role) const {
+  const TensorInfo* tensor = loader_.Find(NameOf(role) + ".weight");
+  return tensor == nullptr || tensor->shape.empty() ? 0 : tensor->shape.front();
+}
+
 Result<const TensorInfo*> PartLoader::Table(std::string_view role, int64_t rows,
                                             int64_t columns) const {
   const std::array<int64_t, 2> shape = {rows, columns};

@@ -115,6 +115,8 @@ class PartLoader {
   }
   Result<std::vector<int64_t>> Integers(std::string_view role,
                                         std::span<const int64_t> shape) const;
+  // Rows of the matrix; 0: there is no such tensor, or it is none.
+  int64_t RowsOf(std::string_view role) const;
   // As it lies in the file, for tables that are read row by row.
   Result<const TensorInfo*> Table(std::string_view role, int64_t rows, int64_t columns) const;
 

@@ -1,17 +1,19 @@
 // Qwen 4 (experimental): Gated DeltaNet beside attention whose index keys are kept as they are,
 // with n-gram embeddings in some layers and several residual streams.
+#include <algorithm>
 #include <array>
 #include <string>
 
 #include "cairn/spec/family_delta.h"
 #include "cairn/spec/limits.h"
+#include "cairn/spec/ngrams_config.h"
+#include "cairn/spec/run_facts.h"
 #include "cairn/spec/sized_families.h"
 
 namespace cairn {
 namespace {
 
-constexpr int64_t kMaxNgram = 16;
-constexpr int64_t kMaxTables = 64;  // of one n-gram size
+constexpr int64_t kPositionAxes = 3;
 
 // Keys are pooled and turned only when they are read, so the first layer that has some keeps the
 // positions of all tokens as well.
@@ -25,13 +27,14 @@ Result<SparseIndexSpec> IndexFromConfig(const HfConfig& config) {
   }
   CAIRN_ASSIGN(const int64_t key_heads, config.IntOr("indexer_kv_heads", {1, kMaxHeads}, 1));
   if (key_heads != 1) return config.Unsupported("indexer_kv_heads", "1");
+  CAIRN_ASSIGN(index.pool, config.IntOr("indexer_compress_ratio", {1, kMaxContext}, 0));
   return index;
 }
 
-// Axes of a position: 3 where mrope_section divides the channels among time, height and width.
+// Axes of a position: mrope_section divides the channels among time, height and width.
 Result<int64_t> PositionAxes(const HfConfig& config) {
   CAIRN_ASSIGN(const auto rope, config.Child("rope_parameters"));
-  if (!rope || !rope->Has("mrope_section")) return int64_t{1};
+  if (!rope || !rope->Has("mrope_section")) return kPositionAxes;
   CAIRN_ASSIGN(const auto sections, rope->IntsUpTo("mrope_section", 8, {0, kMaxHeadWidth}));
   if (sections.empty()) return rope->Wrong("mrope_section", "a list of 1 to 8 integers");
   return static_cast<int64_t>(sections.size());
@@ -46,87 +49,26 @@ Result<AttentionSpec> AttentionFromConfig(const HfConfig& config, const Dimensio
   CAIRN_ASSIGN(attention.index, IndexFromConfig(config));
   CAIRN_ASSIGN(attention.picks, config.IntOr("indexer_budget", {0, kMaxContext}, 0));
   attention.other_parameters = dimensions.hidden * dimensions.heads * dimensions.key_width;
+  if (attention.qkv_bias) attention.other_parameters += dimensions.heads * dimensions.key_width;
   attention.other_parameters += 2 * attention.index->width;
   return attention;
 }
 
-bool IsPrime(int64_t number) {
-  for (int64_t divisor = 2; divisor * divisor <= number; ++divisor) {
-    if (number % divisor == 0) return false;
-  }
-  return number > 1;
-}
-
-// Each head of each n-gram size hashes into a table of a prime number of rows, no two of one size,
-// the smallest not below the base; all together are rounded up.
-int64_t NgramRows(int64_t tables, int64_t base, int64_t multiple) {
-  int64_t rows = 0;
-  int64_t next = base;
-  for (int64_t i = 0; i < tables; ++i) {
-    while (!IsPrime(next)) ++next;
-    rows += next++;
-  }
-  return (rows + multiple - 1) / multiple * multiple;
-}
-
-struct Ngrams {
-  NgramSpec spec;
-  int64_t parameters = 0;
-};
-
-Result<Ngrams> NgramsFromConfig(const HfConfig& config, int64_t hidden, int64_t streams) {
-  Ngrams ngrams;
-  CAIRN_ASSIGN(const int64_t size, config.Int("ngram_size", {2, kMaxNgram}));
-  CAIRN_ASSIGN(const int64_t kernel, config.IntOr("ple_conv_kernel_size", {1, 1024}, 4));
-  ngrams.spec.history = size - 1;
-  ngrams.spec.channels = streams * hidden;
-  ngrams.spec.conv_history = (kernel - 1) * size;  // gaps as wide as the longest n-gram
-  CAIRN_ASSIGN(const int64_t heads, config.IntOr("heads_per_ngram", {1, kMaxTables}, 1));
-  CAIRN_ASSIGN(const int64_t base, config.Int("ngram_vocab_size_base", {2, kMaxVocabulary}));
-  CAIRN_ASSIGN(const int64_t multiple,
-               config.IntOr("make_ngram_vocab_size_divisible_by", {1, 1 << 20}, 1));
-  CAIRN_ASSIGN(const int64_t width, config.Int("ple_embed_dim", {1, kMaxHidden}));
-  const int64_t tables = (size - 1) * heads;
-  if (width % tables != 0) {
-    return config.Wrong("ple_embed_dim", fmt::format("a multiple of {} tables", tables));
-  }
-  ngrams.parameters = NgramRows(tables, base, multiple) * (width / tables);
-  ngrams.parameters += size + 2 * tables;               // multipliers, sizes and offsets
-  ngrams.parameters += width * (streams + 1) * hidden;  // keys of all streams, one value
-  ngrams.parameters += streams * hidden * (kernel + 3);
-  return ngrams;
-}
-
-// ple_layer_ids counts layers from 1.
-Status AddNgrams(const HfConfig& config, int64_t streams, ModelSpec& model) {
-  if (!config.Has("ple_layer_ids")) return {};
-  const auto layers = static_cast<int64_t>(model.layers.size());
-  CAIRN_ASSIGN(const auto listed,
-               config.IntsUpTo("ple_layer_ids", model.layers.size(), {1, layers}));
-  if (listed.empty()) return {};
-  CAIRN_ASSIGN(const Ngrams ngrams, NgramsFromConfig(config, model.hidden, streams));
-  for (const int64_t number : listed) {
-    LayerSpec& layer = model.layers[static_cast<size_t>(number - 1)];
-    if (layer.ngram) return config.Wrong("ple_layer_ids", "each layer at most once");
-    layer.ngram = ngrams.spec;
-    layer.other_parameters += ngrams.parameters;
-  }
-  return {};
-}
-
 // Streams pass a norm and a low-rank gate, before each branch and before the head.
-Result<int64_t> AddStreams(const HfConfig& config, ModelSpec& model) {
-  CAIRN_ASSIGN(const int64_t streams, config.IntOr("hc_count", {1, 64}, 1));
-  CAIRN_ASSIGN(const int64_t rank, config.IntOr("hc_lowrank", {1, kMaxHidden}, 64));
-  const int64_t all = streams * model.hidden;
-  const int64_t mixer = all * (1 + 2 * rank);
+Status AddStreams(const HfConfig& config, ModelSpec& model) {
+  GatedStreamsSpec spec;
+  CAIRN_ASSIGN(spec.streams, config.IntOr("hc_count", {1, 64}, 4));
+  CAIRN_ASSIGN(spec.rank, config.IntOr("hc_lowrank", {1, kMaxHidden}, 320));
+  const int64_t all = spec.streams * model.hidden;
+  const int64_t mixer = all * (1 + 2 * spec.rank);
   for (LayerSpec& layer : model.layers) {
     layer.norm_vectors = 0;
-    layer.other_parameters = 2 * (mixer + streams * all);
+    layer.other_parameters = 2 * (mixer + spec.streams * all);
   }
   model.final_norm_vectors = 0;
   model.other_parameters += mixer;
-  return streams;
+  model.residual = spec;
+  return {};
 }
 
 Result<ModelSpec> Qwen4FromConfig(const ConfigSource& source) {
@@ -135,11 +77,20 @@ Result<ModelSpec> Qwen4FromConfig(const ConfigSource& source) {
   if (dimensions.heads == 0) return config.Missing("num_attention_heads");
   CAIRN_ASSIGN(ModelSpec model, SizedModel(source, "qwen4_exp", dimensions, false));
   const auto layers = static_cast<size_t>(dimensions.layers);
+  CAIRN_ASSIGN(const int64_t period, config.IntOr("full_attention_interval", {1, kMaxLayers}, 4));
+  // Published files call layers with an index full attention.
   CAIRN_ASSIGN(const auto linear,
-               LinearLayers(config, layers, 4, {"indexed_attention", "qwen_sparse_attention"}));
-  CAIRN_ASSIGN(const DeltaRuleSpec delta, GatedDeltaFromConfig(config, dimensions.hidden));
-  CAIRN_ASSIGN(AttentionSpec attention, AttentionFromConfig(config, dimensions));
-  CAIRN_ASSIGN(attention.index->position_axes, PositionAxes(config));
+               LinearLayers(config, layers, period,
+                            {"indexed_attention", "full_attention", "qwen_sparse_attention"}));
+  DeltaRuleSpec delta;
+  if (std::ranges::find(linear, true) != linear.end()) {
+    CAIRN_ASSIGN(delta, GatedDeltaFromConfig(config, dimensions.hidden));
+  }
+  AttentionSpec attention;
+  if (std::ranges::find(linear, false) != linear.end()) {
+    CAIRN_ASSIGN(attention, AttentionFromConfig(config, dimensions));
+    CAIRN_ASSIGN(attention.index->position_axes, PositionAxes(config));
+  }
   std::string missing;
   CAIRN_ASSIGN(const auto networks,
                FeedForwardsFromConfig(config, dimensions, {.shared_gate = true}, missing));
@@ -152,13 +103,64 @@ Result<ModelSpec> Qwen4FromConfig(const ConfigSource& source) {
     }
     model.layers.push_back(std::move(layer));
   }
-  CAIRN_ASSIGN(const int64_t streams, AddStreams(config, model));
-  CAIRN_TRY(AddNgrams(config, streams, model));
+  CAIRN_TRY(AddStreams(config, model));
+  CAIRN_TRY(AddNgrams(config, model));
   return model;
 }
 
+// Text turns as if positions had one axis.
+constexpr RunFacts kQwen4 = {.partial_rotation = true};
+
+Status CheckIndex(const HfConfig& config, const AttentionSpec& attention) {
+  const SparseIndexSpec& index = *attention.index;
+  if (index.pool == 0) return config.Missing("indexer_compress_ratio");
+  if (attention.picks < index.pool || attention.picks % index.pool != 0) {
+    return config.Unsupported("indexer_budget", "a positive multiple of indexer_compress_ratio");
+  }
+  if (attention.rope->width > index.width) {
+    return config.Unsupported("indexer_head_dim", "at least as many channels as a head turns");
+  }
+  if (index.position_axes != 0 && index.position_axes != kPositionAxes) {
+    return config.Unsupported("rope_parameters.mrope_section", "three axes");
+  }
+  return {};
+}
+
+Result<bool> HasSigmoidGate(const HfConfig& config) {
+  CAIRN_ASSIGN(const std::string gate, config.StringOr("output_gate_type", "silu"));
+  if (gate == "sigmoid") return true;
+  if (gate == "silu") return false;
+  return config.Unsupported("output_gate_type", "silu or sigmoid");
+}
+
+Status RunQwen4(const ConfigSource& source, ModelSpec& model) {
+  const HfConfig& config = source.config;
+  CAIRN_TRY(RequireSilu(config));
+  CAIRN_TRY(DescribeDecoder(source, kQwen4, model));
+  model.norm_weight_plus_one = true;
+  if (std::get<GatedStreamsSpec>(model.residual).streams < 2) {
+    return config.Unsupported("hc_count", "at least 2");
+  }
+  CAIRN_ASSIGN(const bool sigmoid, HasSigmoidGate(config));
+  CAIRN_ASSIGN(const bool normalises, config.BoolOr("norm_topk_prob", true));
+  for (LayerSpec& layer : model.layers) {
+    if (auto* delta = std::get_if<DeltaRuleSpec>(&layer.mixer)) delta->sigmoid_gate = sigmoid;
+    if (auto* attention = std::get_if<AttentionSpec>(&layer.mixer)) {
+      CAIRN_TRY(CheckIndex(config, *attention));
+      attention->output_gate = OutputGate::kChannels;
+    }
+    if (layer.ngram) {
+      CAIRN_ASSIGN(layer.ngram->end_token, EndTokenOfNgrams(config));
+    }
+    auto* mixture = std::get_if<MixtureSpec>(&layer.feed_forward);
+    if (mixture == nullptr) return config.Missing("num_experts");
+    mixture->router.normalise = normalises;
+  }
+  return {};
+}
+
 constexpr auto kRows = std::to_array<SizedFamily>({
-    {"qwen4_exp_text", Qwen4FromConfig},
+    {"qwen4_exp_text", Runs<Qwen4FromConfig, RunQwen4>},
 });
 
 }  // namespace

@@ -155,6 +155,7 @@ struct DeltaRuleSpec {
   std::optional<DType> dtype = std::nullopt;  // of the matrices, where the model says
   int64_t other_parameters = 0;
   double decay_bound = 0;  // decays are exp(bound * sigmoid), not exp(-rate * softplus); 0: not so
+  bool sigmoid_gate = false;  // of the output; else what the decay's kind has: KDA's, or SiLU
 };
 
 // Linear attention without a delta rule: a decayed sum of k v^T.
@@ -230,11 +231,21 @@ struct RecurrentGateSpec {
   int64_t gate_blocks = 1;  // both gates are block-diagonal
 };
 
-// Embeddings of the last few tokens together, beside a mixer, behind a convolution with gaps.
+// The most tables of n-gram embeddings, of all layers together.
+inline constexpr int64_t kMaxNgramTables = 1024;
+
+// Embeddings of the last few tokens together, before a mixer, behind a convolution with gaps.
 struct NgramSpec {
   int64_t history = 0;       // ids of earlier tokens
   int64_t channels = 0;      // of the convolution
   int64_t conv_history = 0;  // its inputs of earlier tokens
+  int64_t kernel = 0;        // of the convolution; its gaps are as wide as the longest n-gram
+  int64_t width = 0;         // of an embedding, put together from as many tables for each n-gram
+  int64_t heads = 0;         // tables for n-grams of one size, of which there are `history`
+  int64_t rows = 0;          // of all tables together
+  int64_t end_token = -1;    // n-grams don't reach beyond it
+
+  int64_t Tables() const { return history * heads; }
 };
 
 // Keeps nothing: a layer that is a feed-forward network alone, or whose attention was pruned.
