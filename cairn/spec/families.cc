@@ -66,7 +66,7 @@ std::span<const SizedFamily> (*const kSizedGroups[])() = {
     DecoderFamilies,      ClassicFamilies,    VariantFamilies, SearchedFamilies, GemmaFamilies,
     LatentFamilies,       DeltaFamilies,      MambaFamilies,   HybridFamilies,   RecurrentFamilies,
     SharedLatentFamilies, CompressedFamilies, KdaFamilies,     NgramFamilies,    ConvolvedFamilies,
-    RwkvFamilies,         ShapeFamilies};
+    RwkvFamilies,         LightningFamilies,  ShapeFamilies};
 
 const SizedFamily* FindSized(std::string_view model_type) {
   for (const auto group : kSizedGroups) {

@@ -1,4 +1,4 @@
-// Linear attention beside full: Gated DeltaNet, lightning attention.
+// Gated DeltaNet beside full attention; what families with linear attention share.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -137,85 +137,11 @@ Result<ModelSpec> Qwen35FromConfig(const ConfigSource& source) {
   return QwenDelta(source, "qwen3_5");
 }
 
-// attn_type_list: 1 is full, 0 lightning attention with as many heads as there are query heads.
-Result<std::vector<bool>> LightningLayers(const HfConfig& config, size_t layers) {
-  if (!config.Has("attn_type_list")) return LinearLayers(config, layers, 8);
-  CAIRN_ASSIGN(const auto types, config.Ints("attn_type_list", layers, {0, 1}));
-  std::vector<bool> linear;
-  linear.reserve(layers);
-  for (const int64_t type : types) linear.push_back(type == 0);
-  return linear;
-}
-
-Result<ModelSpec> MiniMaxFromConfig(const ConfigSource& source) {
-  const HfConfig& config = source.config;
-  CAIRN_ASSIGN(const Dimensions dimensions, DimensionsFromConfig(config));
-  if (dimensions.heads == 0) return config.Missing("num_attention_heads");
-  CAIRN_ASSIGN(ModelSpec model, SizedModel(source, "minimax", dimensions, false));
-  const auto layers = static_cast<size_t>(dimensions.layers);
-  CAIRN_ASSIGN(const std::vector<bool> linear, LightningLayers(config, layers));
-  LinearAttentionSpec lightning;
-  lightning.heads = dimensions.heads;
-  lightning.key_width = lightning.value_width = dimensions.key_width;
-  CAIRN_TRY(CheckMatrix(config, "num_attention_heads", lightning.heads, lightning.key_width,
-                        lightning.value_width));
-  // An output gate and a norm over all heads.
-  const int64_t channels = dimensions.heads * dimensions.key_width;
-  lightning.other_parameters = dimensions.hidden * channels + channels;
-  std::string missing;
-  CAIRN_ASSIGN(const auto networks, FeedForwardsFromConfig(config, dimensions, {}, missing));
-  if (!missing.empty()) model.uncounted = missing + " is missing";
-  for (size_t i = 0; i < layers; ++i) {
-    LayerSpec layer = {.mixer = AttentionOf(dimensions), .feed_forward = networks[i]};
-    if (linear[i]) layer.mixer = lightning;
-    model.layers.push_back(layer);
-  }
-  return model;
-}
-
-constexpr RunFacts kMiniMax = {.norm_epsilon = 1e-5};
-
-// Each branch's normed input stands for the residual; factors for both sides of the sum.
-Result<BranchScale> MiniMaxScale(const HfConfig& config, std::string_view branch) {
-  BranchScale scale = {.keeps_normed = true};
-  constexpr FloatRange kRange = {-1e4, 1e4};
-  CAIRN_ASSIGN(scale.keep, config.FloatOr(fmt::format("{}_alpha_factor", branch), kRange, 1));
-  CAIRN_ASSIGN(scale.add, config.FloatOr(fmt::format("{}_beta_factor", branch), kRange, 1));
-  return scale;
-}
-
-Status RunMiniMax(const ConfigSource& source, ModelSpec& model) {
-  const HfConfig& config = source.config;
-  CAIRN_TRY(RequireSilu(config));
-  CAIRN_TRY(DescribeDecoder(source, kMiniMax, model));
-  for (const std::string_view key :
-       {"sliding_window", "postnorm", "rotary_dim", "layernorm_full_attention_alpha",
-        "shared_intermediate_size"}) {
-    if (config.Has(key)) return config.Unsupported(key, "none for this architecture");
-  }
-  CAIRN_ASSIGN(const int64_t block, config.IntOr("block_size", {1, 1 << 16}, 256));
-  CAIRN_ASSIGN(const BranchScale full, MiniMaxScale(config, "full_attn"));
-  CAIRN_ASSIGN(const BranchScale linear, MiniMaxScale(config, "linear_attn"));
-  CAIRN_ASSIGN(const BranchScale mlp, MiniMaxScale(config, "mlp"));
-  for (LayerSpec& layer : model.layers) {
-    auto* lightning = std::get_if<LinearAttentionSpec>(&layer.mixer);
-    if (lightning != nullptr) lightning->table_block = block;
-    layer.mixer_scale = lightning != nullptr ? linear : full;
-    layer.feed_forward_scale = mlp;
-    auto* mixture = std::get_if<MixtureSpec>(&layer.feed_forward);
-    if (mixture != nullptr) mixture->router.normalise = true;
-  }
-  return {};
-}
-
 constexpr auto kRows = std::to_array<SizedFamily>({
     {"qwen3_next", Runs<Qwen3NextFromConfig, RunQwen3Next>},
     {"qwen3_5", Runs<Qwen35FromConfig, RunQwen35>},
     {"qwen3_5_text", Runs<Qwen35FromConfig, RunQwen35>},
     {"qwen3_5_moe_text", Runs<Qwen35FromConfig, RunQwen35>},
-    {"minimax", Runs<MiniMaxFromConfig, RunMiniMax>},
-    {"minimax_m1", MiniMaxFromConfig},
-    {"minimax_text_01", MiniMaxFromConfig},
 });
 
 }  // namespace

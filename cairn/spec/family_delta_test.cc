@@ -37,13 +37,6 @@ TEST_CASE("value heads are a multiple of the key heads") {
            "(2)");
 }
 
-TEST_CASE("lightning attention has as many states as query heads") {
-  const ModelSpec model =
-      ModelFromJson(SmallConfig("minimax_m1", R"("attn_type_list": [0, 0, 1, 0])"));
-  CHECK_EQ(KindsOf(model), "lightning lightning full lightning");
-  CHECK_EQ(FixedBytes(model), 3 * 4 * 16 * 16 * 4);
-}
-
 TEST_CASE("Gated DeltaNet runs beside gated attention of which a quarter of each head turns") {
   const ModelSpec model = ModelFromJson(SmallConfig("qwen3_next", kDelta));
   CHECK_EQ(model.sizing_only, "");
@@ -57,26 +50,6 @@ TEST_CASE("a convolution behind another activation than SiLU is sized, not run")
   const std::string gelu = std::string(kDelta) + R"(, "hidden_act": "gelu")";
   CHECK_NE(ModelFromJson(SmallConfig("qwen3_next", gelu)).sizing_only.find("hidden_act"),
            std::string::npos);
-}
-
-TEST_CASE("MiniMax adds each branch to its normed input, with a factor for either") {
-  const ModelSpec model = ModelFromJson(
-      SmallConfig("minimax", R"("layer_types": ["linear_attention", "linear_attention",
-          "full_attention", "linear_attention"], "linear_attn_alpha_factor": 1.5,
-          "full_attn_beta_factor": 0.5, "mlp_alpha_factor": 2)"));
-  CHECK_EQ(model.sizing_only, "");
-  CHECK_EQ(model.layers[0].mixer_scale.keep, 1.5);
-  CHECK_EQ(model.layers[2].mixer_scale.keep, 1);
-  CHECK_EQ(model.layers[2].mixer_scale.add, 0.5);
-  CHECK_EQ(model.layers[1].feed_forward_scale.keep, 2);
-  CHECK(model.layers[3].feed_forward_scale.keeps_normed);
-}
-
-TEST_CASE("MiniMax with its first release's keys is sized, not run") {
-  const ModelSpec model =
-      ModelFromJson(SmallConfig("minimax", R"("layer_types": ["linear_attention",
-          "linear_attention", "full_attention", "linear_attention"], "postnorm": true)"));
-  CHECK_NE(model.sizing_only.find("postnorm"), std::string::npos);
 }
 
 }  // namespace cairn

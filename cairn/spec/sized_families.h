@@ -36,7 +36,8 @@ std::span<const SizedFamily> CompressedFamilies();    // entries of several toke
 std::span<const SizedFamily> KdaFamilies();           // KDA beside latent attention
 std::span<const SizedFamily> NgramFamilies();         // n-gram embeddings
 std::span<const SizedFamily> ConvolvedFamilies();     // attention behind convolutions
-std::span<const SizedFamily> DeltaFamilies();         // delta rule and linear attention
+std::span<const SizedFamily> DeltaFamilies();         // delta rule beside attention
+std::span<const SizedFamily> LightningFamilies();     // lightning attention beside full
 std::span<const SizedFamily> MambaFamilies();         // Mamba alone and beside attention
 std::span<const SizedFamily> HybridFamilies();        // Mamba 2 with attention
 std::span<const SizedFamily> RwkvFamilies();
