@@ -17,6 +17,7 @@
 #include "cairn/spec/gguf_decoder.h"
 #include "cairn/spec/gguf_keys.h"
 #include "cairn/spec/gguf_mixers.h"
+#include "cairn/spec/gguf_run.h"
 #include "cairn/spec/hf_config.h"
 #include "cairn/spec/quoted.h"
 #include "cairn/spec/sized_families.h"
@@ -184,8 +185,8 @@ Result<std::string> TextModelType(const HfConfig& text, const std::string& outer
 Result<ModelSpec> ModelSpecFromKeys(const Metadata& metadata, const GgufArchitecture& row) {
   const GgufKeys keys(metadata, row.name);
   CAIRN_ASSIGN(const GgufFrame frame, ReadGgufFrame(keys));
-  CAIRN_ASSIGN(const std::string json, ConfigFromGguf(keys, frame, row.model_type));
-  CAIRN_ASSIGN(const HfConfig config, HfConfig::Parse(json, metadata.where()));
+  CAIRN_ASSIGN(const ConfigWriter written, ConfigFromGguf(keys, frame, row.model_type));
+  CAIRN_ASSIGN(const HfConfig config, HfConfig::Parse(written.Text(), metadata.where()));
   CAIRN_ASSIGN(ModelSpec model, Describe({.config = config}, std::string(row.model_type)));
   // Its keys tell sizes; not all that is computed is among them.
   if (model.sizing_only.empty()) model.sizing_only = "only what it keeps is described";
@@ -212,7 +213,10 @@ Result<ModelSpec> ModelSpecFromGguf(const Metadata& metadata, const GgufTensors&
   const Family* family = FindByArchitecture(architecture);
   CAIRN_ASSIGN(const GgufArchitecture* row, FindGgufArchitecture(architecture, metadata.where()));
   if (family == nullptr && !row->model_type.empty()) return ModelSpecFromKeys(metadata, *row);
-  if (family == nullptr) return SizedModelFromGguf(metadata, tensors, *row);
+  if (family == nullptr) {
+    CAIRN_ASSIGN(ModelSpec sized, SizedModelFromGguf(metadata, tensors, *row));
+    return WithGgufRun(metadata, tensors, std::move(sized), *row);
+  }
   Result<ModelSpec> model = family->from_gguf(metadata, tensors);
   if (model || model.error().code != ErrorCode::kUnsupported) return model;
   Result<ModelSpec> sizes = SizedModelFromGguf(metadata, tensors, *row);

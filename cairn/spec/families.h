@@ -26,6 +26,9 @@ struct GgufTensors {
   bool complete = true;              // false: there may be more tensors than `has` knows
   // How many channels a tensor makes, its outermost size; nothing without that tensor.
   std::function<std::optional<int64_t>(std::string_view name)> rows = nullptr;
+  // rope_factors_short.weight and rope_factors_long.weight.
+  std::vector<float> rope_short_divisors = {};
+  std::vector<float> rope_long_divisors = {};
 };
 
 // Norm weights of Gemma files already hold the 1 that is added, and query and key rows of Llama

@@ -19,7 +19,7 @@ TEST_CASE("the keys of a file are written in the words of a config.json") {
   const GgufKeys keys(file.metadata, "deepseek4");
   const auto json = ConfigFromGguf(keys, *ReadGgufFrame(keys), "deepseek_v4");
   REQUIRE_MESSAGE(json.has_value(), (json ? "" : json.error().message));
-  const auto config = nlohmann::json::parse(*json);
+  const auto config = nlohmann::json::parse(json->Text());
   CHECK_EQ(config["model_type"], "deepseek_v4");
   CHECK_EQ(config["num_hidden_layers"], 4);
   CHECK_EQ(config["head_dim"], 16);

@@ -1,5 +1,9 @@
 #include "cairn/spec/gguf_keys.h"
 
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
 #include "cairn/spec/limits.h"
 
 namespace cairn {
@@ -27,6 +31,32 @@ Result<int64_t> GgufKeys::Int(std::string_view name, IntRange range) const {
 Result<int64_t> GgufKeys::IntOr(std::string_view name, IntRange range, int64_t absent) const {
   if (!Has(name)) return absent;
   return Int(name, range);
+}
+
+Result<double> GgufKeys::Float(std::string_view name) const {
+  CAIRN_ASSIGN(const double value, metadata_.Float(Key(name)));
+  if (!std::isfinite(value)) {
+    return Fail(ErrorCode::kInvalidArgument, "{}: key {} is {}, expected a finite number", where(),
+                Key(name), value);
+  }
+  if (std::abs(value) > std::numeric_limits<float>::max()) return value;
+  const auto stored = static_cast<float>(value);
+  if (static_cast<double>(stored) != value) return value;
+  return std::strtod(fmt::format("{}", stored).c_str(), nullptr);
+}
+
+Result<double> GgufKeys::FloatOr(std::string_view name, double absent) const {
+  if (!Has(name)) return absent;
+  return Float(name);
+}
+
+Result<bool> GgufKeys::BoolOr(std::string_view name, bool absent) const {
+  return metadata_.BoolOr(Key(name), absent);
+}
+
+Result<std::string> GgufKeys::StringOr(std::string_view name, std::string_view absent) const {
+  CAIRN_ASSIGN(const std::string_view value, metadata_.StringOr(Key(name), absent));
+  return std::string(value);
 }
 
 Result<GgufBlocks> GgufKeys::Blocks() const {

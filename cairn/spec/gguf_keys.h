@@ -42,6 +42,11 @@ class GgufKeys {
 
   Result<int64_t> Int(std::string_view name, IntRange range) const;
   Result<int64_t> IntOr(std::string_view name, IntRange range, int64_t absent) const;
+  // A finite number, the shortest that the stored 32 bits stand for: what the file was made from.
+  Result<double> Float(std::string_view name) const;
+  Result<double> FloatOr(std::string_view name, double absent) const;
+  Result<bool> BoolOr(std::string_view name, bool absent) const;
+  Result<std::string> StringOr(std::string_view name, std::string_view absent) const;
 
   // block_count and nextn_predict_layers.
   Result<GgufBlocks> Blocks() const;

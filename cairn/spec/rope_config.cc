@@ -223,9 +223,11 @@ Result<RopeScaling> GgufScaling(const RopeKeys& keys, double context) {
   return yarn;
 }
 
-// Divisors of the file on top of its scaling.
-Result<RopeScaling> WithDivisors(const RopeScaling& scaling, std::span<const float> divisors,
-                                 int64_t width, std::string_view where) {
+}  // namespace
+
+Result<RopeScaling> RopeScalingWithDivisors(const RopeScaling& scaling,
+                                            std::span<const float> divisors, int64_t width,
+                                            std::string_view where) {
   if (static_cast<int64_t>(divisors.size()) != width / 2) {
     return Fail(ErrorCode::kInvalidArgument,
                 "{}: rope_freqs.weight has {} values, expected {}, one per rotated pair", where,
@@ -248,8 +250,6 @@ Result<RopeScaling> WithDivisors(const RopeScaling& scaling, std::span<const flo
   return result;
 }
 
-}  // namespace
-
 Result<Rope> RopeFromGguf(const Metadata& metadata, std::string_view architecture,
                           const RopeDefaults& defaults, RopePairs pairs,
                           std::span<const float> divisors) {
@@ -270,7 +270,8 @@ Result<Rope> RopeFromGguf(const Metadata& metadata, std::string_view architectur
                 metadata.where(), keys.Key("freq_base"), rope.base);
   }
   if (!divisors.empty()) {
-    CAIRN_ASSIGN(rope.scaling, WithDivisors(rope.scaling, divisors, rope.width, metadata.where()));
+    CAIRN_ASSIGN(rope.scaling,
+                 RopeScalingWithDivisors(rope.scaling, divisors, rope.width, metadata.where()));
   }
   return rope;
 }

@@ -35,6 +35,11 @@ Result<Rope> RopeFromGguf(const Metadata& metadata, std::string_view architectur
                           const RopeDefaults& defaults, RopePairs pairs,
                           std::span<const float> divisors);
 
+// Those divisors on top of the file's scaling, of a head whose `width` channels turn.
+Result<RopeScaling> RopeScalingWithDivisors(const RopeScaling& scaling,
+                                            std::span<const float> divisors, int64_t width,
+                                            std::string_view where);
+
 }  // namespace cairn
 
 #endif  // CAIRN_SPEC_ROPE_CONFIG_H_
