@@ -17,12 +17,12 @@ class Reader {
       : loader_(loader), spec_(spec), weights_(weights) {}
 
   Status Read() {
+    const FamilyTensors* family = loader_.names().family();
+    weights_.key_heads_in_turn =
+        loader_.names().is_gguf() && family != nullptr && family->key_heads_in_turn;
     if (spec_.decay == DeltaRuleSpec::Decay::kChannel) return ReadKda();
-    if (loader_.Has("linear_attn.in_proj_qkvz")) {
-      CAIRN_TRY(ReadPacked());
-    } else {
-      CAIRN_TRY(ReadSeparate());
-    }
+    CAIRN_TRY(loader_.Has("linear_attn.in_proj_qkvz") ? ReadPacked() : ReadSeparate());
+    CAIRN_TRY(loader_.Has("linear_attn.in_proj_ba") ? ReadPackedSteps() : ReadSteps());
     CAIRN_TRY(ReadConv("linear_attn.conv1d", keys_ + keys_ + values_));
     CAIRN_TRY(ReadRates("linear_attn.", spec_.value_heads));
     CAIRN_ASSIGN(weights_.norm, loader_.Vector("linear_attn.norm", spec_.value_width));
@@ -31,8 +31,7 @@ class Reader {
   }
 
  private:
-  // Of each key head in turn: query, key, the values and the gates of its value heads; and steps
-  // and decays of those.
+  // Of each key head in turn: query, key, the values and the gates of its value heads.
   Status ReadPacked() {
     const int64_t shared = spec_.value_heads / spec_.key_heads;
     const int64_t width = spec_.key_width;
@@ -51,7 +50,12 @@ class Reader {
     CAIRN_TRY(rows(0, width, weights_.query));
     CAIRN_TRY(rows(width, width, weights_.key));
     CAIRN_TRY(rows(2 * width, group, weights_.value));
-    CAIRN_TRY(rows(2 * width + group, group, weights_.gate.up));
+    return rows(2 * width + group, group, weights_.gate.up);
+  }
+
+  // The same of steps and decays.
+  Status ReadPackedSteps() {
+    const int64_t shared = spec_.value_heads / spec_.key_heads;
     RowChoice half = {
         .total = 2 * spec_.value_heads, .count = spec_.value_heads, .step = 2 * shared};
     half.group = shared;
@@ -71,7 +75,10 @@ class Reader {
     CAIRN_TRY(rows(0, keys_, weights_.query));
     CAIRN_TRY(rows(keys_, keys_, weights_.key));
     CAIRN_TRY(rows(2 * keys_, values_, weights_.value));
-    CAIRN_TRY(ReadMatrix("linear_attn.in_proj_z", values_, weights_.gate.up));
+    return ReadMatrix("linear_attn.in_proj_z", values_, weights_.gate.up);
+  }
+
+  Status ReadSteps() {
     CAIRN_TRY(ReadMatrix("linear_attn.in_proj_b", spec_.value_heads, weights_.beta));
     return ReadMatrix("linear_attn.in_proj_a", spec_.value_heads, weights_.decay.up);
   }
@@ -126,6 +133,7 @@ class Reader {
   Status ReadRates(const std::string& place, int64_t steps) {
     CAIRN_ASSIGN(weights_.step_bias, loader_.Raw(place + "dt_bias", steps));
     CAIRN_ASSIGN(weights_.rates, loader_.Raw(place + "A_log", spec_.value_heads));
+    if (loader_.names().is_gguf()) return {};  // such files hold the rates themselves
     const float sign = spec_.decay_bound < 0 ? 1.0f : -1.0f;
     for (float& rate : weights_.rates) rate = sign * std::exp(rate);
     return {};

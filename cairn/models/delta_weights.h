@@ -22,15 +22,16 @@ struct LowRankLinear {
 struct DeltaWeights {
   Linear query;  // [key_heads * key_width, hidden]
   Linear key;
-  Linear value;                  // [value_heads * value_width, hidden]
-  LowRankLinear gate;            // [value_heads * value_width]
-  LowRankLinear decay;           // [value_heads], or a channel of the keys each
-  Linear beta;                   // [value_heads, hidden]
-  Linear output;                 // [hidden, value_heads * value_width]
-  std::vector<float> conv;       // [kernel][queries, keys and values]
-  std::vector<float> step_bias;  // as wide as decay
-  std::vector<float> rates;      // [value_heads]: -exp(A_log), or exp(A_log) of a bounded decay
-  std::vector<float> norm;       // [value_width]
+  Linear value;                    // [value_heads * value_width, hidden]
+  LowRankLinear gate;              // [value_heads * value_width]
+  LowRankLinear decay;             // [value_heads], or a channel of the keys each
+  Linear beta;                     // [value_heads, hidden]
+  Linear output;                   // [hidden, value_heads * value_width]
+  std::vector<float> conv;         // [kernel][queries, keys and values]
+  std::vector<float> step_bias;    // as wide as decay
+  std::vector<float> rates;        // [value_heads]: -exp(A_log), or exp(A_log) of a bounded decay
+  std::vector<float> norm;         // [value_width]
+  bool key_heads_in_turn = false;  // as in FamilyTensors
 
   static Result<DeltaWeights> Load(const PartLoader& loader, const DeltaRuleSpec& spec);
 };

@@ -51,7 +51,7 @@ Status Experts::LoadSeparate(const PartLoader& loader) {
   return {};
 }
 
-// One stack for each of the matrices, as GGUF has them.
+// One stack for each of the matrices, as GGUF has them, or one of gate and up.
 Status Experts::LoadStacks(const PartLoader& loader) {
   for (int64_t e = 0; e < spec_.experts; ++e) {
     RowChoice rows = {.total = spec_.intermediate,
@@ -64,8 +64,16 @@ Status Experts::LoadStacks(const PartLoader& loader) {
       if (spec_.expert_bias) CAIRN_TRY(TakeBias(loader, role + ".bias", rows, linear));
       return {};
     };
-    if (spec_.gated) CAIRN_TRY(load("mlp.experts.gate_proj", input_, expert.gate));
-    CAIRN_TRY(load("mlp.experts.up_proj", input_, expert.up));
+    if (spec_.gated && loader.Has("mlp.experts.gate_up_proj")) {
+      rows.total = 2 * spec_.intermediate;
+      CAIRN_TRY(load("mlp.experts.gate_up_proj", input_, expert.gate));
+      rows.first = spec_.intermediate;
+      CAIRN_TRY(load("mlp.experts.gate_up_proj", input_, expert.up));
+      rows.first = 0;
+    } else {
+      if (spec_.gated) CAIRN_TRY(load("mlp.experts.gate_proj", input_, expert.gate));
+      CAIRN_TRY(load("mlp.experts.up_proj", input_, expert.up));
+    }
     rows.total = rows.count = input_;
     CAIRN_TRY(load("mlp.experts.down_proj", spec_.intermediate, expert.down));
     experts_.push_back(std::move(expert));

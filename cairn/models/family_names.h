@@ -28,6 +28,8 @@ extern const FamilyTensors kNemotronHTensors;
 extern const FamilyTensors kFalconH1Tensors;
 extern const FamilyTensors kRwkvTensors;
 extern const FamilyTensors kMistralLarge4Tensors;
+extern const FamilyTensors kQwen3NextTensors;
+extern const FamilyTensors kQwen35Tensors;
 
 }  // namespace cairn
 

@@ -23,6 +23,9 @@ constexpr std::array kLlama4 = {
 constexpr std::array kGptOss = {
     Rename{"mlp.gate", "mlp.router"},
 };
+constexpr std::array kGptOssGguf = {
+    Rename{"feed_forward_norm", "post_attention_norm"},
+};
 
 }  // namespace
 
@@ -34,6 +37,7 @@ constinit const FamilyTensors kLlama4Tensors = {
     .family = "llama4", .hugging_face = kLlama4, .transposed_experts = true};
 constinit const FamilyTensors kGptOssTensors = {.family = "gpt_oss",
                                                 .hugging_face = kGptOss,
+                                                .gguf = kGptOssGguf,
                                                 .transposed_experts = true,
                                                 .interleaved_experts = true};
 

@@ -15,8 +15,9 @@ constexpr std::array kNames = {
     Rename{"mlp.experts.", "experts."},
 };
 // Layers that read another's rows may hold projections of their own in the file.
-constexpr std::array<std::string_view, 5> kUnread = {
-    "self_attn.k_proj", "self_attn.v_proj", "self_attn.k_norm", "embed_vision.", "embed_audio."};
+constexpr std::array<std::string_view, 8> kUnread = {
+    "self_attn.k_proj", "self_attn.v_proj", "self_attn.k_norm", "attn_k.",
+    "attn_v.",          "attn_k_norm.",     "embed_vision.",    "embed_audio."};
 
 }  // namespace
 

@@ -17,6 +17,13 @@ constexpr std::array kLfm2 = {
     Rename{"mlp.up_proj", "feed_forward.w3"},
     Rename{"mlp.down_proj", "feed_forward.w2"},
 };
+constexpr std::array kLfm2Gguf = {
+    Rename{"norm", "token_embd_norm"},
+};
+// A layer has one norm.
+constexpr std::array kNemotronHGguf = {
+    Rename{"feed_forward_norm", "attn_norm"},
+};
 // Whatever a layer is made of, it is called its mixer.
 constexpr std::array kMamba = {
     Rename{"embed_tokens", "embeddings"},
@@ -50,11 +57,13 @@ constexpr std::array kRwkv = {
 
 }  // namespace
 
-constinit const FamilyTensors kLfm2Tensors = {.family = "lfm2", .hugging_face = kLfm2};
+constinit const FamilyTensors kLfm2Tensors = {
+    .family = "lfm2", .hugging_face = kLfm2, .gguf = kLfm2Gguf};
 constinit const FamilyTensors kMambaTensors = {.family = "mamba", .hugging_face = kMamba};
 constinit const FamilyTensors kMamba2Tensors = {.family = "mamba2", .hugging_face = kMamba};
 constinit const FamilyTensors kJambaTensors = {.family = "jamba", .hugging_face = kJamba};
-constinit const FamilyTensors kNemotronHTensors = {.family = "nemotron_h", .hugging_face = kMamba};
+constinit const FamilyTensors kNemotronHTensors = {
+    .family = "nemotron_h", .hugging_face = kMamba, .gguf = kNemotronHGguf};
 constinit const FamilyTensors kFalconH1Tensors = {.family = "falcon_h1", .hugging_face = kFalconH1};
 constinit const FamilyTensors kRwkvTensors = {.family = "rwkv", .hugging_face = kRwkv};
 

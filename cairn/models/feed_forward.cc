@@ -88,12 +88,16 @@ Result<GatedMlp> GatedMlp::Load(const PartLoader& loader, std::string_view role,
   GatedMlp mlp;
   mlp.spec_ = spec;
   if (spec.gate_sparsity > 0) mlp.gate_bound_ = NormalQuantile(spec.gate_sparsity);
-  CAIRN_ASSIGN(mlp.gate_,
-               loader.MatrixOrRows(fmt::format("{}.gate_proj", role), fused,
-                                   {.total = 2 * width, .count = width}, input, spec.bias));
-  CAIRN_ASSIGN(mlp.up_, loader.MatrixOrRows(fmt::format("{}.up_proj", role), fused,
-                                            {.total = 2 * width, .first = width, .count = width},
-                                            input, spec.bias));
+  const std::string gate = fmt::format("{}.gate_proj", role);
+  CAIRN_ASSIGN(mlp.gate_, loader.MatrixOrRows(gate, fused, {.total = 2 * width, .count = width},
+                                              input, spec.bias));
+  // GGUF files call the second part as they call both.
+  if (loader.Has(gate) || !loader.Has(fused)) {
+    CAIRN_ASSIGN(mlp.up_, loader.Matrix(fmt::format("{}.up_proj", role), width, input, spec.bias));
+  } else {
+    CAIRN_ASSIGN(mlp.up_, loader.Rows(fused, {.total = 2 * width, .first = width, .count = width},
+                                      input, spec.bias));
+  }
   CAIRN_ASSIGN(mlp.down_,
                loader.Matrix(fmt::format("{}.down_proj", role), input, width, spec.bias));
   return mlp;

@@ -181,9 +181,12 @@ void DeltaMixer::FinishInputs(int64_t token, const Made& made) const {
 
 void DeltaMixer::Walk(const Pass& pass, const Made& made) {
   const int64_t shared = spec_.value_heads / spec_.key_heads;
+  const auto key_head = [&](int64_t h) {
+    return weights_.key_heads_in_turn ? h % spec_.key_heads : h / shared;
+  };
   const int64_t decay_step = per_channel() ? spec_.key_width : 1;
   const auto walk = [&](float* matrix, int64_t h, int64_t first, int64_t tokens) {
-    const float* query = made.convolved + first * channels_ + h / shared * spec_.key_width;
+    const float* query = made.convolved + first * channels_ + key_head(h) * spec_.key_width;
     const float* value = made.convolved + first * channels_ + 2 * keys_ + h * spec_.value_width;
     DeltaRule({.key_width = spec_.key_width,
                .value_width = spec_.value_width,

@@ -56,8 +56,27 @@ LatentMixer::LatentMixer(const LayerBuild& build, const LatentAttentionSpec& spe
       hidden_(build.model.hidden),
       place_(build.layout.PlaceOf(spec.source.value_or(build.layer), "latent")) {}
 
+// As absorption uses them: [heads][latent][key], [heads][value][latent].
+Status LatentMixer::LoadPartedHeads(const PartLoader& loader) {
+  const auto load = [&](std::string_view role, int64_t columns, int64_t rows,
+                        HeadMatrices& to) -> Status {
+    const std::array<int64_t, 3> shape = {spec_.heads, rows, columns};
+    CAIRN_ASSIGN(const TensorInfo* tensor, loader.Table(role, shape));
+    to = HeadMatrices(*tensor->dtype, spec_.heads, columns, rows);
+    std::vector<float> row(static_cast<size_t>(columns));
+    for (int64_t i = 0; i < spec_.heads * rows; ++i) {
+      TakeRow(*tensor, i, row);
+      to.SetRow(i / rows, i % rows, row.data());
+    }
+    return {};
+  };
+  CAIRN_TRY(load("self_attn.k_b_proj", spec_.key_width, spec_.latent_width, weights_.keys));
+  return load("self_attn.v_b_proj", spec_.latent_width, spec_.value_width, weights_.values);
+}
+
 // One matrix makes each head's key and value from a latent row.
 Status LatentMixer::LoadHeads(const PartLoader& loader) {
+  if (loader.Has("self_attn.k_b_proj")) return LoadPartedHeads(loader);
   const int64_t made = spec_.key_width + spec_.value_width;
   CAIRN_ASSIGN(const TensorInfo* tensor,
                loader.Table("self_attn.kv_b_proj", spec_.heads * made, spec_.latent_width));

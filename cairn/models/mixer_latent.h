@@ -57,6 +57,7 @@ class LatentMixer : public Mixer {
 
   Status LoadQueries(const PartLoader& loader);
   Status LoadHeads(const PartLoader& loader);
+  Status LoadPartedHeads(const PartLoader& loader);
   Status LoadRotation(const LayerBuild& build);
   int64_t TokensAtOnce() const;
   Made MakeRoom(const Pass& pass) const;

@@ -91,7 +91,12 @@ Status Mamba2Mixer::Load(const PartLoader& loader) {
   CAIRN_ASSIGN(rates_, LoadDecayRates(loader, std::span(&spec_.heads, 1)));
   CAIRN_ASSIGN(skip_, loader.Raw("mamba.D", spec_.heads));
   if (spec_.gated_norm) {
-    CAIRN_ASSIGN(norm_, loader.Vector("mamba.norm", inner));
+    // GGUF files hold a row for each group.
+    const std::array<int64_t, 2> grouped = {spec_.groups, inner / spec_.groups};
+    const std::array<int64_t, 1> whole = {inner};
+    const bool gguf = loader.names().is_gguf();
+    CAIRN_ASSIGN(norm_,
+                 loader.Raw("mamba.norm.weight", gguf ? std::span<const int64_t>(grouped) : whole));
   }
   CAIRN_ASSIGN(output_, loader.Matrix("mamba.out_proj", hidden_, inner, spec_.output_bias));
   return {};

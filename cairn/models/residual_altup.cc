@@ -73,6 +73,8 @@ class AltUpResidual final : public Residual {
   void Finish(const Pass& pass, int64_t first, int64_t count, float* out) override;
 
  private:
+  Result<Linear> LoadProjection(const PartLoader& loader, const std::string& role,
+                                int64_t index) const;
   Status LoadLayer(const ModelBuild& build, size_t layer);
   float* Active(const Pass& pass, int64_t token) const {
     return pass.residual + token * width() + spec_.active * hidden_;
@@ -119,13 +121,20 @@ Status AltUpResidual::LoadLayer(const ModelBuild& build, size_t index) {
   return {};
 }
 
+// Between the active stream and another; GGUF files hold one stack of them.
+Result<Linear> AltUpResidual::LoadProjection(const PartLoader& loader, const std::string& role,
+                                             int64_t index) const {
+  if (!loader.Has(role)) return loader.Matrix(fmt::format("{}.{}", role, index), hidden_, hidden_);
+  const RowChoice rows = {
+      .total = hidden_, .count = hidden_, .stack = streams_ - 1, .index = index};
+  return loader.RawRows(role + ".weight", rows, hidden_);
+}
+
 Status AltUpResidual::Load(const ModelBuild& build) {
   CAIRN_TRY(inputs_.Load(build, spec_.inputs));
   for (int64_t i = 0; i + 1 < streams_; ++i) {
-    CAIRN_ASSIGN(Linear into,
-                 build.loader.Matrix(fmt::format("altup_projections.{}", i), hidden_, hidden_));
-    CAIRN_ASSIGN(Linear from, build.loader.Matrix(fmt::format("altup_unembed_projections.{}", i),
-                                                  hidden_, hidden_));
+    CAIRN_ASSIGN(Linear into, LoadProjection(build.loader, "altup_projections", i));
+    CAIRN_ASSIGN(Linear from, LoadProjection(build.loader, "altup_unembed_projections", i));
     into_.push_back(std::move(into));
     from_.push_back(std::move(from));
   }

@@ -222,6 +222,11 @@ int64_t PartLoader::RowsOf(std::string_view role) const {
 Result<const TensorInfo*> PartLoader::Table(std::string_view role, int64_t rows,
                                             int64_t columns) const {
   const std::array<int64_t, 2> shape = {rows, columns};
+  return Table(role, shape);
+}
+
+Result<const TensorInfo*> PartLoader::Table(std::string_view role,
+                                            std::span<const int64_t> shape) const {
   CAIRN_ASSIGN(const TensorInfo* tensor, loader_.Read(NameOf(role) + ".weight", shape));
   if (IsWeightFormat(*tensor->dtype)) return tensor;
   return Fail(ErrorCode::kUnsupported, "{}: tensor {} of type {} can't be read as numbers", where(),

@@ -118,6 +118,7 @@ class PartLoader {
   // Rows of the matrix; 0: there is no such tensor, or it is none.
   int64_t RowsOf(std::string_view role) const;
   // As it lies in the file, for tables that are read row by row.
+  Result<const TensorInfo*> Table(std::string_view role, std::span<const int64_t> shape) const;
   Result<const TensorInfo*> Table(std::string_view role, int64_t rows, int64_t columns) const;
 
  private:

@@ -17,7 +17,7 @@ constexpr std::array kFamilies = {
     &kRetNetTensors,    &kZayaTensors,          &kLfm2Tensors,       &kMambaTensors,
     &kMamba2Tensors,    &kJambaTensors,         &kNemotronHTensors,  &kFalconH1Tensors,
     &kRwkvTensors,      &kMistralLarge4Tensors, &kGemma3nTensors,    &kGemma4Tensors,
-    &kDeepSeek4Tensors,
+    &kDeepSeek4Tensors, &kQwen3NextTensors,     &kQwen35Tensors,
 };
 
 constexpr std::array kGguf = {
@@ -46,10 +46,87 @@ constexpr std::array kGguf = {
     Rename{"mlp.experts.gate_proj", "ffn_gate_exps"},
     Rename{"mlp.experts.up_proj", "ffn_up_exps"},
     Rename{"mlp.experts.down_proj", "ffn_down_exps"},
+    Rename{"mlp.experts.gate_up_proj", "ffn_gate_up_exps"},
     Rename{"mlp.shared_experts.gate_proj", "ffn_gate_shexp"},
     Rename{"mlp.shared_experts.up_proj", "ffn_up_shexp"},
     Rename{"mlp.shared_experts.down_proj", "ffn_down_shexp"},
     Rename{"mlp.shared_expert_gate", "ffn_gate_inp_shexp"},
+    Rename{"mlp.fc1_latent_proj", "ffn_latent_down"},
+    Rename{"mlp.fc2_latent_proj", "ffn_latent_up"},
+    // Latent attention, and its index.
+    Rename{"self_attn.q_a_proj", "attn_q_a"},
+    Rename{"self_attn.q_b_proj", "attn_q_b"},
+    Rename{"self_attn.q_a_layernorm", "attn_q_a_norm"},
+    Rename{"self_attn.kv_a_proj_with_mqa", "attn_kv_a_mqa"},
+    Rename{"self_attn.kv_a_layernorm", "attn_kv_a_norm"},
+    Rename{"self_attn.kv_b_proj", "attn_kv_b"},
+    Rename{"self_attn.k_b_proj", "attn_k_b"},
+    Rename{"self_attn.v_b_proj", "attn_v_b"},
+    Rename{"self_attn.indexer.wq_b", "indexer.attn_q_b"},
+    Rename{"self_attn.indexer.wk", "indexer.attn_k"},
+    Rename{"self_attn.indexer.k_norm", "indexer.k_norm"},
+    Rename{"self_attn.indexer.weights_proj", "indexer.proj"},
+    // Mamba.
+    Rename{"mamba.in_proj", "ssm_in"},
+    Rename{"mamba.conv1d", "ssm_conv1d"},
+    Rename{"mamba.x_proj", "ssm_x"},
+    Rename{"mamba.dt_proj", "ssm_dt"},
+    Rename{"mamba.dt_bias", "ssm_dt.bias"},
+    Rename{"mamba.dt_layernorm", "ssm_dt_norm"},
+    Rename{"mamba.b_layernorm", "ssm_b_norm"},
+    Rename{"mamba.c_layernorm", "ssm_c_norm"},
+    Rename{"mamba.A_log", "ssm_a"},
+    Rename{"mamba.D", "ssm_d"},
+    Rename{"mamba.norm", "ssm_norm"},
+    Rename{"mamba.out_proj", "ssm_out"},
+    // The delta rule with a decay for each head, and with one for each channel.
+    Rename{"linear_attn.in_proj_qkvz", "ssm_in"},
+    Rename{"linear_attn.in_proj_ba", "ssm_ba"},
+    Rename{"linear_attn.in_proj_qkv", "attn_qkv"},
+    Rename{"linear_attn.in_proj_z", "attn_gate"},
+    Rename{"linear_attn.in_proj_b", "ssm_beta"},
+    Rename{"linear_attn.in_proj_a", "ssm_alpha"},
+    Rename{"linear_attn.conv1d", "ssm_conv1d"},
+    Rename{"linear_attn.dt_bias", "ssm_dt.bias"},
+    Rename{"linear_attn.A_log", "ssm_a"},
+    Rename{"linear_attn.norm", "ssm_norm"},
+    Rename{"linear_attn.out_proj", "ssm_out"},
+    Rename{"self_attn.q_conv1d", "ssm_conv1d_q"},
+    Rename{"self_attn.k_conv1d", "ssm_conv1d_k"},
+    Rename{"self_attn.v_conv1d", "ssm_conv1d_v"},
+    Rename{"self_attn.f_a_proj", "ssm_f_a"},
+    Rename{"self_attn.f_b_proj", "ssm_f_b"},
+    Rename{"self_attn.g_a_proj", "ssm_g_a"},
+    Rename{"self_attn.g_b_proj", "ssm_g_b"},
+    Rename{"self_attn.b_proj", "ssm_beta"},
+    Rename{"self_attn.dt_bias", "ssm_dt.bias"},
+    Rename{"self_attn.A_log", "ssm_a"},
+    Rename{"self_attn.o_norm", "ssm_norm"},
+    // Gemma 3n and 4.
+    Rename{"embed_tokens_per_layer", "per_layer_token_embd"},
+    Rename{"per_layer_model_projection", "per_layer_model_proj"},
+    Rename{"per_layer_projection_norm", "per_layer_proj_norm"},
+    Rename{"per_layer_input_gate", "inp_gate"},
+    Rename{"per_layer_projection", "proj"},
+    Rename{"post_per_layer_input_norm", "post_norm"},
+    Rename{"altup_projections", "altup_proj"},
+    Rename{"altup_unembed_projections", "altup_unembd_proj"},
+    Rename{"altup.router_norm", "altup_router_norm"},
+    Rename{"altup.modality_router", "altup_router"},
+    Rename{"altup.prediction_coefs", "altup_predict_coef"},
+    Rename{"altup.correction_coefs", "altup_correct_coef"},
+    Rename{"altup.correct_output_scale", "altup_correct_scale.weight"},
+    Rename{"laurel.linear_left", "laurel_l"},
+    Rename{"laurel.linear_right", "laurel_r"},
+    Rename{"laurel.post_laurel_norm", "laurel_post_norm"},
+    Rename{"layer_scalar", "layer_output_scale.weight"},
+    Rename{"router.scale", "ffn_gate_inp.scale"},
+    Rename{"router.per_expert_scale", "ffn_down_exps.scale"},
+    Rename{"post_feedforward_layernorm_1", "post_ffw_norm_1"},
+    Rename{"pre_feedforward_layernorm_2", "pre_ffw_norm_2"},
+    Rename{"post_feedforward_layernorm_2", "post_ffw_norm_2"},
+    // A gated convolution.
+    Rename{"conv.", "shortconv."},
 };
 
 constexpr std::array kHuggingFace = {
@@ -67,10 +144,12 @@ constexpr std::array<std::string_view, 7> kPrefixes = {"model.",
 constexpr std::array<std::string_view, 3> kOutside = {"", "language_model.", "model."};
 
 // Other towers, tables that a config determines, and rotations that the spec has taken in.
-constexpr std::array<std::string_view, 9> kUnread = {
-    "rotary_emb.inv_freq",    "rope_freqs.weight", "visual.",
-    "vision_tower.",          "vision_model.",     "vision_encoder.",
-    "multi_modal_projector.", "audio_tower.",      "mtp."};
+constexpr std::array<std::string_view, 10> kUnread = {
+    "rotary_emb.inv_freq", "rope_freqs.weight",
+    "rope_factors_",       "visual.",
+    "vision_tower.",       "vision_model.",
+    "vision_encoder.",     "multi_modal_projector.",
+    "audio_tower.",        "mtp."};
 
 const FamilyTensors* FindFamily(std::string_view name) {
   const auto* const found = std::ranges::find_if(

@@ -32,6 +32,9 @@ struct FamilyTensors {
   // Stacks of experts in Hugging Face files: [in, out] each, gate and up columns in turn.
   bool transposed_experts = false;
   bool interleaved_experts = false;
+  // GGUF files hold the delta rule's value heads so that head v reads key head v % key heads;
+  // elsewhere neighbours share one.
+  bool key_heads_in_turn = false;
 };
 
 class TensorNames {

@@ -68,7 +68,7 @@ std::string Weights(uint64_t elements) { return std::string(2 * elements, '\0');
 
 TEST_CASE("a whole file's parameters and bytes are those of its table") {
   const TempFolder folder;
-  GgufBuilder file = Described("qwen2");
+  GgufBuilder file = Described("internlm2");
   file.Tensor("token_embd.weight", {32, 64}, kF16, Weights(2048));
   file.Tensor("blk.0.attn_q.bias", {32}, kF16, Weights(32));
   const DescribedWeights whole = Describe(Written(folder, "m.gguf", file.Build()));

@@ -1,6 +1,8 @@
 #include "cairn/weights/describe_model.h"
 
 #include <filesystem>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "cairn/base/env.h"
@@ -11,15 +13,14 @@ namespace cairn {
 namespace {
 
 constexpr size_t kMaxConfigBytes = size_t{16} << 20;
-constexpr std::string_view kRopeDivisors = "rope_freqs.weight";
 
-Result<std::vector<float>> ReadRopeDivisors(const WeightFile& file) {
+// Divisors of the rotation's frequencies; empty without that tensor.
+Result<std::vector<float>> ReadDivisors(const WeightFile& file, std::string_view name) {
   std::vector<float> divisors;
-  if (file.Find(kRopeDivisors) == nullptr) return divisors;
-  CAIRN_ASSIGN(const TensorInfo* tensor, file.Require(kRopeDivisors));
+  if (file.Find(name) == nullptr) return divisors;
+  CAIRN_ASSIGN(const TensorInfo* tensor, file.Require(name));
   if (tensor->dtype != DType::kF32 || tensor->shape.size() != 1) {
-    return Fail(ErrorCode::kCorrupt, "{}: tensor {} must be one row of f32", file.where(),
-                kRopeDivisors);
+    return Fail(ErrorCode::kCorrupt, "{}: tensor {} must be one row of f32", file.where(), name);
   }
   divisors.resize(static_cast<size_t>(tensor->shape[0]));
   DequantizeRow(DType::kF32, tensor->bytes, divisors.data(), tensor->shape[0]);
@@ -46,7 +47,14 @@ Result<ModelSpec> DescribeModel(const WeightFile& file, const std::string& path)
   if (DescribesItself(file)) {
     GgufTensors tensors;
     tensors.has = [&](std::string_view name) { return file.Find(name) != nullptr; };
-    CAIRN_ASSIGN(tensors.rope_divisors, ReadRopeDivisors(file));
+    tensors.rows = [&](std::string_view name) -> std::optional<int64_t> {
+      const TensorInfo* tensor = file.Find(name);
+      if (tensor == nullptr || tensor->shape.empty()) return std::nullopt;
+      return tensor->shape.front();
+    };
+    CAIRN_ASSIGN(tensors.rope_divisors, ReadDivisors(file, "rope_freqs.weight"));
+    CAIRN_ASSIGN(tensors.rope_short_divisors, ReadDivisors(file, "rope_factors_short.weight"));
+    CAIRN_ASSIGN(tensors.rope_long_divisors, ReadDivisors(file, "rope_factors_long.weight"));
     return ModelSpecFromGguf(file.metadata(), tensors);
   }
   CAIRN_ASSIGN(const std::string json, ReadConfigOf(file, path));
