@@ -103,12 +103,15 @@ Status Gemma4(const GgufSource& source, ConfigWriter& config) {
   SetProportional(source, config);
   SetHeads(source, config);
   const std::vector<int64_t>& widths = source.frame.intermediate;
-  const auto [narrow, wide] = std::ranges::minmax(widths);
-  if (wide != narrow && wide != 2 * narrow) {
-    return source.keys.Wrong("feed_forward_length", wide, "one width, or twice as much");
+  const int64_t narrow = *std::ranges::min_element(widths);
+  bool doubles = false;
+  for (const int64_t width : widths) {
+    doubles = doubles || width != narrow;
+    if (width == narrow || width == 2 * narrow) continue;
+    return source.keys.Wrong("feed_forward_length", width, "one width, or twice as much");
   }
   config.Set("intermediate_size", narrow);
-  config.Set("use_double_wide_mlp", wide != narrow);
+  config.Set("use_double_wide_mlp", doubles);
   CAIRN_ASSIGN(const int64_t experts, source.keys.IntOr("expert_count", {0, 1 << 16}, 0));
   config.Set("enable_moe_block", experts > 0);
   config.Set("use_bidirectional_attention", "vision");
