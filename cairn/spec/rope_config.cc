@@ -78,10 +78,14 @@ Result<RopeLong> ReadLong(const HfConfig& section, const HfConfig& config, int64
   return scaling;
 }
 
+// Older files say "type".
+std::string_view TypeKey(const HfConfig& section) {
+  return section.Has("rope_type") ? "rope_type" : "type";
+}
+
 Result<RopeScaling> ReadScaling(const HfConfig& section, const HfConfig& config, int64_t width,
                                 double context) {
-  const std::string_view type_key = section.Has("rope_type") ? "rope_type" : "type";
-  CAIRN_ASSIGN(const std::string type, section.StringOr(type_key, "default"));
+  CAIRN_ASSIGN(const std::string type, section.StringOr(TypeKey(section), "default"));
   if (type == "default" || type == "none") return RopeScaling();
   if (type == "linear") {
     if (!section.Has("factor")) return section.Wrong("factor", "the factor of linear scaling");
@@ -102,7 +106,7 @@ Result<RopeScaling> ReadScaling(const HfConfig& section, const HfConfig& config,
   }
   // Its alpha is in the base; see RopeFromSection.
   if (type == "dynamic" && section.Has("alpha")) return RopeScaling();
-  return section.Unsupported(type_key, kSupportedTypes);
+  return section.Unsupported(TypeKey(section), kSupportedTypes);
 }
 
 // The part of a head that turns, from the section or else from the config.
@@ -133,7 +137,7 @@ Result<Rope> ReadSection(const HfConfig& section, const HfConfig& config,
   CAIRN_ASSIGN(rope.scaling, ReadScaling(section, config, rope.width,
                                          static_cast<double>(defaults.context_length.value())));
   CAIRN_ASSIGN(const double alpha, section.FloatOr("alpha", {1e-3, 1e9}, 1));
-  CAIRN_ASSIGN(const std::string type, section.StringOr("rope_type", "default"));
+  CAIRN_ASSIGN(const std::string type, section.StringOr(TypeKey(section), "default"));
   if (type == "dynamic" && rope.width > 2) {
     const auto width = static_cast<double>(rope.width);
     rope.base *= std::pow(alpha, width / (width - 2));
