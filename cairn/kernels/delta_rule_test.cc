@@ -139,6 +139,34 @@ TEST_CASE("the delta rule equals its reference to the bit, and the recurrence ne
   }
 }
 
+// Two tokens have left v = [2, 1] under k = [1, 0] and v = [1, 3] under k = [0, 1]. The third one
+// has the first one's key and the value [0, 2].
+TEST_CASE("the delta rule predicts a value, and corrects the state by the error") {
+  constexpr float kOne = 1;
+  const Floats key = {1, 0};
+  const Floats value = {0, 2};
+  const auto read = [&](float beta, Floats& state) {
+    Floats out(2);
+    DeltaRule({.key_width = 2,
+               .value_width = 2,
+               .state = state.data(),
+               .queries = {key.data(), 2},
+               .keys = {key.data(), 2},
+               .values = {value.data(), 2},
+               .betas = {&beta, 1},
+               .decay_width = DecayWidth::kHead,
+               .decays = {&kOne, 1},
+               .out = {out.data(), 2}},
+              1);
+    return out;
+  };
+  Floats state = {2, 1, 1, 3};
+  CHECK(read(0, state) == Floats{2, 1});  // the prediction, so the error is [-2, 1]
+  CHECK(state == Floats{2, 1, 1, 3});
+  CHECK(read(1, state) == value);
+  CHECK(state == Floats{0, 2, 1, 3});
+}
+
 TEST_CASE("RWKV 7 equals its reference to the bit, and the recurrence nearly") {
   for (const Shape& shape : kShapes) {
     CAPTURE(shape.value_width);
