@@ -9,10 +9,14 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "cairn/spec/families.h"
 #include "cairn/weights/weight_file.h"
 
 namespace cairn {
 namespace {
+
+// The references' rotations were made for their prompts and what follows.
+constexpr TokenCount kContext(112);
 
 nlohmann::json ReadJson(const std::string& path) {
   std::ifstream file(path);
@@ -67,6 +71,13 @@ std::vector<std::string> GoldenNames() {
 
 std::string GoldenFolder(const std::string& name) { return "tests/golden/" + name; }
 
+ModelSpec GoldenSpec(const std::string& name) {
+  const std::string path = GoldenFolder(name) + "/config.json";
+  auto spec = ModelSpecFromConfig(ReadJson(path).dump(), path);
+  REQUIRE_MESSAGE(spec.has_value(), (spec ? "" : spec.error().message));
+  return *std::move(spec);
+}
+
 Golden ReadGolden(const std::string& name) {
   Golden golden;
   golden.name = name;
@@ -98,8 +109,18 @@ Golden ReadGolden(const std::string& name) {
 
 LoadedModel::LoadedModel(const std::string& path, StateCodecs codecs, int threads)
     : pool_(std::make_unique<ThreadPool>(threads)) {
-  // The references' rotations were made for their prompts and what follows.
-  auto model = LoadModel(path, {.codecs = codecs, .context = TokenCount(112)}, *pool_);
+  Keep(LoadModel(path, {.codecs = codecs, .context = kContext}, *pool_));
+}
+
+LoadedModel::LoadedModel(const std::string& path, ModelSpec spec, StateCodecs codecs, int threads)
+    : pool_(std::make_unique<ThreadPool>(threads)) {
+  auto file = OpenWeightFile(path);
+  REQUIRE(file.has_value());
+  Keep(LoadModel(std::move(*file), std::move(spec), {.codecs = codecs, .context = kContext},
+                 *pool_));
+}
+
+void LoadedModel::Keep(Result<std::unique_ptr<Model>> model) {
   REQUIRE_MESSAGE(model.has_value(), (model ? "" : model.error().message));
   model_ = std::move(*model);
   auto store = StateStore::Make(

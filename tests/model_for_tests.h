@@ -34,6 +34,7 @@ struct Golden {
 // Names of the goldens in tests/golden, in order; the engine runs them all.
 std::vector<std::string> GoldenNames();
 std::string GoldenFolder(const std::string& name);
+ModelSpec GoldenSpec(const std::string& name);
 // REQUIREs that the files are there and well-formed.
 Golden ReadGolden(const std::string& name);
 
@@ -44,6 +45,8 @@ using StateBytes = std::map<std::pair<int32_t, int64_t>, std::vector<std::byte>>
 class LoadedModel {
  public:
   LoadedModel(const std::string& path, StateCodecs codecs, int threads);
+  // The weights of the path in a model that `spec` describes.
+  LoadedModel(const std::string& path, ModelSpec spec, StateCodecs codecs, int threads);
 
   Model& model() { return *model_; }
   StateStore& store() { return *store_; }
@@ -55,6 +58,8 @@ class LoadedModel {
   StateBytes StateOf(SequenceId id) const;
 
  private:
+  void Keep(Result<std::unique_ptr<Model>> model);
+
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<StateStore> store_;
