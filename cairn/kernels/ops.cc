@@ -39,35 +39,39 @@ HWY_INLINE void StorePart(FloatVector v, float* to, int count) {
 }
 
 // Sixteen running sums, element i going to sum i mod 16; folded by SumLanes.
-float SumOfSquares(const float* x, int64_t width) {
+float Dot(const float* x, const float* y, int64_t width) {
   HWY_ALIGN float lanes[kLanes];
   FloatVector sums[kParts];
   for (int part = 0; part < kParts; ++part) sums[part] = hn::Zero(d);
   int64_t i = 0;
   for (; i + kLanes <= width; i += kLanes) {
     for (int part = 0; part < kParts; ++part) {
-      const FloatVector v = hn::LoadU(d, x + i + part * kWidth);
-      sums[part] = hn::MulAdd(v, v, sums[part]);
+      const int64_t at = i + part * kWidth;
+      sums[part] = hn::MulAdd(hn::LoadU(d, x + at), hn::LoadU(d, y + at), sums[part]);
     }
   }
   for (int part = 0; part < kParts; ++part) {
-    const int64_t left = width - i - part * kWidth;
-    if (left <= 0) continue;
-    const auto count = static_cast<size_t>(std::min<int64_t>(left, kWidth));
-    const FloatVector v = hn::LoadN(d, x + i + part * kWidth, count);
-    sums[part] = hn::MulAdd(v, v, sums[part]);
+    const int64_t at = i + part * kWidth;
+    if (at >= width) continue;
+    const auto count = static_cast<size_t>(std::min<int64_t>(width - at, kWidth));
+    sums[part] = hn::MulAdd(hn::LoadN(d, x + at, count), hn::LoadN(d, y + at, count), sums[part]);
   }
   for (int part = 0; part < kParts; ++part) hn::Store(sums[part], d, lanes + part * kWidth);
   return SumLanes(lanes);
 }
 
 void RmsNormT(const float* x, const float* weight, double epsilon, int64_t width, float* out) {
-  const float mean = SumOfSquares(x, width) / static_cast<float>(width);
+  const float mean = Dot(x, x, width) / static_cast<float>(width);
   const FloatVector scale = hn::Set(d, 1.0f / std::sqrt(mean + static_cast<float>(epsilon)));
   ForLanes(width, [&](int64_t i, int count) HWY_ATTR {
     const FloatVector normed = hn::Mul(LoadPart(x + i, count), scale);
     StorePart(hn::Mul(normed, LoadPart(weight + i, count)), out + i, count);
   });
+}
+
+float NormedDotT(const float* x, const float* weight, double epsilon, int64_t width) {
+  const float mean = Dot(x, x, width) / static_cast<float>(width);
+  return Dot(x, weight, width) / std::sqrt(mean + static_cast<float>(epsilon));
 }
 
 void RmsNormHeadsT(float* x, const float* weight, double epsilon, int64_t heads, int64_t width) {
@@ -143,6 +147,19 @@ void ClippedSiluTimesT(float* gate, const float* up, float limit, float alpha, f
   });
 }
 
+void SituTimesT(float* gate, const float* up, float limit, float up_limit, int64_t width) {
+  const auto bent = [](FloatVector x, float bound) HWY_ATTR {
+    const FloatVector b = hn::Set(d, bound);
+    return hn::Mul(b, hn::Tanh(d, hn::Div(x, b)));
+  };
+  ForLanes(width, [&](int64_t i, int count) HWY_ATTR {
+    const FloatVector g = LoadPart(gate + i, count);
+    const FloatVector u = LoadPart(up + i, count);
+    const FloatVector a = TimesSigmoid(bent(g, limit), hn::Neg(g));
+    StorePart(hn::Mul(up_limit > 0 ? bent(u, up_limit) : u, a), gate + i, count);
+  });
+}
+
 void SigmoidTimesT(float* gate, const float* x, int64_t width) {
   ForLanes(width, [&](int64_t i, int count) HWY_ATTR {
     const FloatVector g = LoadPart(gate + i, count);
@@ -153,6 +170,13 @@ void SigmoidTimesT(float* gate, const float* x, int64_t width) {
 void AddToT(float* x, const float* y, int64_t width) {
   ForLanes(width, [&](int64_t i, int count) HWY_ATTR {
     StorePart(hn::Add(LoadPart(x + i, count), LoadPart(y + i, count)), x + i, count);
+  });
+}
+
+void AddScaledT(float* x, const float* y, float factor, int64_t width) {
+  const FloatVector f = hn::Set(d, factor);
+  ForLanes(width, [&](int64_t i, int count) HWY_ATTR {
+    StorePart(hn::MulAdd(LoadPart(y + i, count), f, LoadPart(x + i, count)), x + i, count);
   });
 }
 
@@ -179,19 +203,26 @@ HWY_AFTER_NAMESPACE();
 namespace cairn {
 
 HWY_EXPORT(RmsNormT);
+HWY_EXPORT(NormedDotT);
 HWY_EXPORT(RmsNormHeadsT);
 HWY_EXPORT(RotateHalfSplitT);
 HWY_EXPORT(RotateInterleavedT);
 HWY_EXPORT(SiluTimesT);
 HWY_EXPORT(GeluTanhTimesT);
 HWY_EXPORT(ClippedSiluTimesT);
+HWY_EXPORT(SituTimesT);
 HWY_EXPORT(SigmoidTimesT);
 HWY_EXPORT(AddToT);
+HWY_EXPORT(AddScaledT);
 HWY_EXPORT(ScaleT);
 HWY_EXPORT(SoftCapT);
 
 void RmsNorm(const float* x, const float* weight, double epsilon, int64_t width, float* out) {
   HWY_DYNAMIC_DISPATCH(RmsNormT)(x, weight, epsilon, width, out);
+}
+
+float NormedDot(const float* x, const float* weight, double epsilon, int64_t width) {
+  return HWY_DYNAMIC_DISPATCH(NormedDotT)(x, weight, epsilon, width);
 }
 
 void RmsNormHeads(float* x, const float* weight, double epsilon, int64_t heads, int64_t width) {
@@ -221,6 +252,10 @@ void ClippedSiluTimes(float* gate, const float* up, float limit, float alpha, fl
   HWY_DYNAMIC_DISPATCH(ClippedSiluTimesT)(gate, up, limit, alpha, offset, width);
 }
 
+void SituTimes(float* gate, const float* up, float limit, float up_limit, int64_t width) {
+  HWY_DYNAMIC_DISPATCH(SituTimesT)(gate, up, limit, up_limit, width);
+}
+
 void SigmoidTimes(float* gate, const float* x, int64_t width) {
   HWY_DYNAMIC_DISPATCH(SigmoidTimesT)(gate, x, width);
 }
@@ -233,6 +268,10 @@ void GeluErfTimes(float* gate, const float* up, int64_t width) {
 }
 
 void AddTo(float* x, const float* y, int64_t width) { HWY_DYNAMIC_DISPATCH(AddToT)(x, y, width); }
+
+void AddScaled(float* x, const float* y, float factor, int64_t width) {
+  HWY_DYNAMIC_DISPATCH(AddScaledT)(x, y, factor, width);
+}
 
 void Scale(float* x, float factor, int64_t width) {
   HWY_DYNAMIC_DISPATCH(ScaleT)(x, factor, width);

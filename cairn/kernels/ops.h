@@ -12,7 +12,10 @@ namespace cairn {
 // out[i] = x[i] / sqrt(mean(x^2) + epsilon) * weight[i]. `out` may be `x`.
 void RmsNorm(const float* x, const float* weight, double epsilon, int64_t width, float* out);
 
-// The same for `heads` vectors of `width`, one behind the other, with one weight.
+// What `weight` . RmsNorm(x) is, the norm being without a weight.
+float NormedDot(const float* x, const float* weight, double epsilon, int64_t width);
+
+// The same as RmsNorm for `heads` vectors of `width`, one behind the other, with one weight.
 void RmsNormHeads(float* x, const float* weight, double epsilon, int64_t heads, int64_t width);
 
 // Turns the leading 2 * pairs channels of each of `heads` heads of `width` channels by the angles
@@ -30,11 +33,17 @@ void GeluErfTimes(float* gate, const float* up, int64_t width);
 // gate[i] = (up[i] + offset) * gate[i] * sigmoid(alpha * gate[i])
 void ClippedSiluTimes(float* gate, const float* up, float limit, float alpha, float offset,
                       int64_t width);
+// gate[i] = bent(up[i], up_limit) * bent(gate[i], limit) * sigmoid(gate[i]), where bent(x, l) is
+// l * tanh(x / l); up stays as it is where up_limit is 0.
+void SituTimes(float* gate, const float* up, float limit, float up_limit, int64_t width);
 // gate[i] = sigmoid(gate[i]) * x[i]
 void SigmoidTimes(float* gate, const float* x, int64_t width);
 
 // x[i] += y[i]
 void AddTo(float* x, const float* y, int64_t width);
+
+// x[i] += factor * y[i]
+void AddScaled(float* x, const float* y, float factor, int64_t width);
 
 // x[i] *= factor
 void Scale(float* x, float factor, int64_t width);

@@ -68,6 +68,62 @@ TEST_CASE("RmsNorm equals its definition and is the same on every instruction se
   }
 }
 
+TEST_CASE("NormedDot is the product of a weight and what RmsNorm makes") {
+  for (const int64_t width : kWidths) {
+    CAPTURE(width);
+    const std::vector<float> x = RandomVector(width, 1);
+    const std::vector<float> w = RandomVector(width, 2);
+    const auto got = OnEveryTarget(
+        [&] { return std::vector<float>{NormedDot(x.data(), w.data(), 1e-3, width)}; });
+    double squares = 0;
+    double product = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      squares += static_cast<double>(x[i]) * x[i];
+      product += static_cast<double>(x[i]) * w[i];
+    }
+    const double scale = 1 / std::sqrt(squares / static_cast<double>(width) + 1e-3);
+    CheckNear(got, {product * scale}, 1e-5);
+  }
+}
+
+TEST_CASE("SituTimes bends gate and up, up only where it has a bound") {
+  for (const int64_t width : kWidths) {
+    for (const double bound : {0.0, 2.5}) {
+      CAPTURE(width);
+      const std::vector<float> gate = RandomVector(width, 1);
+      const std::vector<float> up = RandomVector(width, 2);
+      const auto got = OnEveryTarget([&] {
+        std::vector<float> out = gate;
+        SituTimes(out.data(), up.data(), 1.5f, static_cast<float>(bound), width);
+        return out;
+      });
+      std::vector<double> expected;
+      for (size_t i = 0; i < gate.size(); ++i) {
+        const double g = gate[i];
+        const double u = bound > 0 ? bound * std::tanh(up[i] / bound) : up[i];
+        expected.push_back(u * 1.5 * std::tanh(g / 1.5) / (1 + std::exp(-g)));
+      }
+      CheckNear(got, expected, 1e-6);
+    }
+  }
+}
+
+TEST_CASE("AddScaled adds a multiple") {
+  for (const int64_t width : kWidths) {
+    CAPTURE(width);
+    const std::vector<float> x = RandomVector(width, 1);
+    const std::vector<float> y = RandomVector(width, 2);
+    const auto got = OnEveryTarget([&] {
+      std::vector<float> out = x;
+      AddScaled(out.data(), y.data(), -0.75f, width);
+      return out;
+    });
+    std::vector<double> expected;
+    for (size_t i = 0; i < x.size(); ++i) expected.push_back(x[i] - 0.75 * y[i]);
+    CheckNear(got, expected, 1e-6);
+  }
+}
+
 TEST_CASE("rotation turns each pair by its angle and leaves other channels alone") {
   constexpr int64_t kHeads = 3;
   constexpr int64_t kWidth = 22;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <span>
@@ -132,7 +133,11 @@ class Reader {
 
   Status ReadRates(const std::string& place, int64_t steps) {
     CAIRN_ASSIGN(weights_.step_bias, loader_.Raw(place + "dt_bias", steps));
-    CAIRN_ASSIGN(weights_.rates, loader_.Raw(place + "A_log", spec_.value_heads));
+    // Files may pad the rates to a head's width.
+    const bool padded = loader_.ElementsOf(place + "A_log") == spec_.key_width;
+    const int64_t stored = std::max(spec_.value_heads, padded ? spec_.key_width : 0);
+    CAIRN_ASSIGN(weights_.rates, loader_.Raw(place + "A_log", stored));
+    weights_.rates.resize(static_cast<size_t>(spec_.value_heads));
     if (loader_.names().is_gguf()) return {};  // such files hold the rates themselves
     const float sign = spec_.decay_bound < 0 ? 1.0f : -1.0f;
     for (float& rate : weights_.rates) rate = sign * std::exp(rate);

@@ -11,6 +11,7 @@ extern const FamilyTensors kGemma2Tensors;
 extern const FamilyTensors kGemma3Tensors;
 extern const FamilyTensors kGemma3nTensors;
 extern const FamilyTensors kGemma4Tensors;
+extern const FamilyTensors kHunyuanDenseTensors;
 extern const FamilyTensors kHunyuanTensors;
 extern const FamilyTensors kLlama4Tensors;
 extern const FamilyTensors kGptOssTensors;

@@ -1,5 +1,6 @@
 // Tensor names of families with linear attention.
 #include <array>
+#include <string_view>
 
 #include "cairn/models/family_names.h"
 
@@ -15,8 +16,14 @@ constexpr std::array kQwenGguf = {
 };
 constexpr std::array kKimi = {
     Rename{"dense_mlp.", "mlp."},
+    Rename{"mlp.fc1_latent_proj", "block_sparse_moe.routed_expert_down_proj"},
+    Rename{"mlp.latent_norm", "block_sparse_moe.routed_expert_norm"},
+    Rename{"mlp.fc2_latent_proj", "block_sparse_moe.routed_expert_up_proj"},
     Rename{"mlp.", "block_sparse_moe."},
 };
+// Before the first layer there is nothing to mix.
+constexpr std::array<std::string_view, 2> kKimiUnread = {"layers.0.self_attention_res_",
+                                                         "mm_projector."};
 constexpr std::array kRetNet = {
     Rename{"embed_tokens", "embeddings"},
     Rename{"mixer_norm", "attn_norm"},
@@ -34,7 +41,8 @@ constexpr std::array kBailing = {
 
 constinit const FamilyTensors kBailingHybridTensors = {.family = "bailing_hybrid",
                                                        .hugging_face = kBailing};
-constinit const FamilyTensors kKimiLinearTensors = {.family = "kimi_linear", .hugging_face = kKimi};
+constinit const FamilyTensors kKimiLinearTensors = {
+    .family = "kimi_linear", .hugging_face = kKimi, .unread = kKimiUnread};
 constinit const FamilyTensors kMiniMaxTensors = {.family = "minimax", .hugging_face = kMiniMax};
 constinit const FamilyTensors kQwen3NextTensors = {.family = "qwen3_next", .gguf = kQwenGguf};
 constinit const FamilyTensors kQwen35Tensors = {

@@ -16,6 +16,12 @@ constexpr std::array kHunyuan = {
     Rename{"self_attn.q_norm", "self_attn.query_layernorm"},
     Rename{"self_attn.k_norm", "self_attn.key_layernorm"},
 };
+constexpr std::array kHunyuanShared = {
+    Rename{"self_attn.q_norm", "self_attn.query_layernorm"},
+    Rename{"self_attn.k_norm", "self_attn.key_layernorm"},
+    Rename{"mlp.gate", "mlp.gate.wg"},
+    Rename{"mlp.shared_expert.", "mlp.shared_mlp."},
+};
 constexpr std::array kLlama4 = {
     Rename{"mlp.gate", "feed_forward.router"},
     Rename{"mlp.", "feed_forward."},
@@ -31,8 +37,10 @@ constexpr std::array kGptOssGguf = {
 
 constinit const FamilyTensors kGemma2Tensors = {.family = "gemma2", .hugging_face = kFourNorms};
 constinit const FamilyTensors kGemma3Tensors = {.family = "gemma3", .hugging_face = kFourNorms};
-constinit const FamilyTensors kHunyuanTensors = {.family = "hunyuan_v1_dense",
-                                                 .hugging_face = kHunyuan};
+constinit const FamilyTensors kHunyuanDenseTensors = {.family = "hunyuan_v1_dense",
+                                                      .hugging_face = kHunyuan};
+constinit const FamilyTensors kHunyuanTensors = {.family = "hunyuan",
+                                                 .hugging_face = kHunyuanShared};
 constinit const FamilyTensors kLlama4Tensors = {
     .family = "llama4", .hugging_face = kLlama4, .transposed_experts = true};
 constinit const FamilyTensors kGptOssTensors = {.family = "gpt_oss",

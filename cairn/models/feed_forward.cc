@@ -55,6 +55,9 @@ void ActivateTimes(Activation activation, const Clip& clip, float* gate, const f
       return ClippedSiluTimes(gate, up, static_cast<float>(clip.limit),
                               static_cast<float>(clip.alpha), static_cast<float>(clip.up_offset),
                               width);
+    case Activation::kSitu:
+      return SituTimes(gate, up, static_cast<float>(clip.limit), static_cast<float>(clip.up_limit),
+                       width);
     case Activation::kRelu:
     case Activation::kReluSquared:
       Activate(activation, gate, width);
@@ -72,7 +75,7 @@ void Activate(Activation activation, float* x, int64_t width) {
     }
     return;
   }
-  CAIRN_CHECK(activation != Activation::kClippedSilu);
+  CAIRN_CHECK(activation != Activation::kClippedSilu && activation != Activation::kSitu);
   constexpr int64_t kPiece = 64;
   std::array<float, kPiece> ones;
   ones.fill(1.0f);

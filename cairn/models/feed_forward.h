@@ -17,7 +17,7 @@ namespace cairn {
 // gate[i] = activation(gate[i]) * up[i]
 void ActivateTimes(Activation activation, const Clip& clip, float* gate, const float* up,
                    int64_t width);
-// x[i] = activation(x[i]). REQUIRES: not kClippedSilu, which needs two factors.
+// x[i] = activation(x[i]). REQUIRES: not kClippedSilu or kSitu, which need two factors.
 void Activate(Activation activation, float* x, int64_t width);
 
 class GatedMlp final : public FeedForward {

@@ -81,8 +81,13 @@ Status AttentionMixer::LoadNorms(const PartLoader& loader) {
   const int64_t key_heads = spec_.whole_norm ? spec_.kv_heads : 1;
   CAIRN_ASSIGN(weights_.query_norm,
                loader.NormOf("self_attn.q_norm", query_heads * spec_.key_width));
-  if (shares_) return {};
+  if (shares_ && !spec_.key_weight_on_queries) return {};
   CAIRN_ASSIGN(weights_.key_norm, loader.NormOf("self_attn.k_norm", key_heads * spec_.key_width));
+  if (!spec_.key_weight_on_queries) return {};
+  CAIRN_CHECK(spec_.norm_after_rotation && !spec_.whole_norm);
+  std::vector<float>& query = weights_.query_norm.weight;
+  for (size_t i = 0; i < query.size(); ++i) query[i] *= weights_.key_norm.weight[i];
+  weights_.key_norm = UnitNorm(spec_.key_width, norm_epsilon_);
   return {};
 }
 

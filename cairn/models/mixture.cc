@@ -67,6 +67,9 @@ Result<std::unique_ptr<Mixture>> Mixture::Load(const LayerBuild& build, const Mi
                  loader.Matrix("mlp.fc1_latent_proj", spec.latent, mixture->hidden_));
     CAIRN_ASSIGN(mixture->from_latent_,
                  loader.Matrix("mlp.fc2_latent_proj", mixture->hidden_, spec.latent));
+    if (spec.latent_norm) {
+      CAIRN_ASSIGN(mixture->latent_norm_, loader.NormOf("mlp.latent_norm", spec.latent));
+    }
   }
   CAIRN_ASSIGN(mixture->experts_, Experts::Load(loader, spec, input));
   CAIRN_TRY(mixture->LoadShared(loader));
@@ -104,6 +107,11 @@ void Mixture::RunOn(const Pass& pass, const float* x, const float* router_x,
     float* made = pass.work->Floats(kLatentOut, count * spec_.latent);
     Multiply(pass, into_latent_, x, count, latent);
     experts_.Run(pass, latent, count, picks_, made);
+    if (!latent_norm_.empty()) {
+      ForTokens(*pass.pool, count, [&](int64_t t) {
+        latent_norm_.Apply(made + t * spec_.latent, made + t * spec_.latent);
+      });
+    }
     Multiply(pass, from_latent_, made, count, out);
   } else {
     experts_.Run(pass, x, count, picks_, out);

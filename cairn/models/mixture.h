@@ -37,6 +37,7 @@ class Mixture final : public FeedForward {
   std::unique_ptr<Router> router_;
   Experts experts_;
   Linear into_latent_;  // [latent, hidden]; empty: experts work on all channels
+  Norm latent_norm_;    // of what experts made; empty: none
   Linear from_latent_;  // [hidden, latent]
   std::unique_ptr<FeedForward> shared_;
   Linear shared_gate_;  // [1, hidden]; empty: none

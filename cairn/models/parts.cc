@@ -73,6 +73,9 @@ struct ResidualMaker {
   ResidualOr operator()(const GatedStreamsSpec& spec) const {
     return MakeGatedResidual(build, spec);
   }
+  ResidualOr operator()(const AttendedBlocksSpec& spec) const {
+    return MakeAttendedBlocksResidual(build, spec);
+  }
   ResidualOr operator()(const AltUpSpec& spec) const { return MakeAltUpResidual(build, spec); }
 };
 

@@ -68,6 +68,8 @@ ResidualOr MakeLayerInputsResidual(const ModelBuild& build, const PerLayerInputs
 ResidualOr MakeHyperResidual(const ModelBuild& build, const HyperConnectionsSpec& spec);
 // residual_gated.cc
 ResidualOr MakeGatedResidual(const ModelBuild& build, const GatedStreamsSpec& spec);
+// residual_blocks.cc
+ResidualOr MakeAttendedBlocksResidual(const ModelBuild& build, const AttendedBlocksSpec& spec);
 // residual_altup.cc
 ResidualOr MakeAltUpResidual(const ModelBuild& build, const AltUpSpec& spec);
 

@@ -129,6 +129,11 @@ bool PartLoader::HasRaw(std::string_view role) const {
   return loader_.Find(NameOf(role)) != nullptr;
 }
 
+int64_t PartLoader::ElementsOf(std::string_view role) const {
+  const TensorInfo* tensor = loader_.Find(NameOf(role));
+  return tensor == nullptr ? 0 : Product(tensor->shape);
+}
+
 Result<Linear> PartLoader::Matrix(std::string_view role, int64_t rows, int64_t columns,
                                   bool bias) const {
   return Rows(role, {.total = rows, .count = rows}, columns, bias);

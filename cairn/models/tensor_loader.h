@@ -86,8 +86,9 @@ class PartLoader {
   PartLoader Global() const { return PartLoader(loader_); }
   // The tensor's whole name but for its suffix.
   std::string NameOf(std::string_view role) const;
-  bool Has(std::string_view role) const;     // role + ".weight"
-  bool HasRaw(std::string_view role) const;  // as it stands
+  bool Has(std::string_view role) const;            // role + ".weight"
+  bool HasRaw(std::string_view role) const;         // as it stands
+  int64_t ElementsOf(std::string_view role) const;  // the same; 0: the file doesn't have it
 
   // [rows, columns], and with `bias` [rows].
   Result<Linear> Matrix(std::string_view role, int64_t rows, int64_t columns,

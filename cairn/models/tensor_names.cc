@@ -12,12 +12,12 @@ namespace cairn {
 namespace {
 
 constexpr std::array kFamilies = {
-    &kGemma2Tensors,    &kGemma3Tensors,        &kHunyuanTensors,    &kLlama4Tensors,
-    &kGptOssTensors,    &kMiniMaxTensors,       &kKimiLinearTensors, &kBailingHybridTensors,
-    &kRetNetTensors,    &kZayaTensors,          &kLfm2Tensors,       &kMambaTensors,
-    &kMamba2Tensors,    &kJambaTensors,         &kNemotronHTensors,  &kFalconH1Tensors,
-    &kRwkvTensors,      &kMistralLarge4Tensors, &kGemma3nTensors,    &kGemma4Tensors,
-    &kDeepSeek4Tensors, &kQwen3NextTensors,     &kQwen35Tensors,
+    &kGemma2Tensors,        &kGemma3Tensors,    &kHunyuanTensors,       &kHunyuanDenseTensors,
+    &kLlama4Tensors,        &kGptOssTensors,    &kMiniMaxTensors,       &kKimiLinearTensors,
+    &kBailingHybridTensors, &kRetNetTensors,    &kZayaTensors,          &kLfm2Tensors,
+    &kMambaTensors,         &kMamba2Tensors,    &kJambaTensors,         &kNemotronHTensors,
+    &kFalconH1Tensors,      &kRwkvTensors,      &kMistralLarge4Tensors, &kGemma3nTensors,
+    &kGemma4Tensors,        &kDeepSeek4Tensors, &kQwen3NextTensors,     &kQwen35Tensors,
 };
 
 constexpr std::array kGguf = {

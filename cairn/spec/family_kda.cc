@@ -1,6 +1,7 @@
 // KDA (a delta rule with a decay for each channel) beside latent attention: Kimi Linear, Bailing
 // hybrid, GLM 5 next.
 #include <array>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -25,9 +26,9 @@ int64_t HeadParameters(const DeltaRuleSpec& delta, int64_t hidden) {
   return delta.key_heads * hidden + ChannelsOf(delta) + delta.key_heads + delta.key_width;
 }
 
-// Decay and output gate through as many channels as one head has.
-int64_t LowRankGates(const DeltaRuleSpec& delta, int64_t hidden) {
-  return 2 * delta.key_width * (hidden + ChannelsOf(delta));
+// A decay or an output gate through as many channels as one head has.
+int64_t LowRankGate(const DeltaRuleSpec& delta, int64_t hidden) {
+  return delta.key_width * (hidden + ChannelsOf(delta));
 }
 
 Result<DeltaRuleSpec> KdaFromConfig(const HfConfig& widths, std::string_view heads_key,
@@ -72,6 +73,7 @@ Result<std::vector<bool>> ListedLinearLayers(const HfConfig& listed, int64_t lay
 struct KimiLayers {
   DeltaRuleSpec delta;
   std::vector<bool> linear;
+  bool full_rank_gate = false;
 };
 
 // Newer files have layer_types and flat keys instead of linear_attn_config.
@@ -81,6 +83,7 @@ Result<KimiLayers> KimiFromConfig(const HfConfig& config, int64_t layers) {
   if (nested) {
     CAIRN_ASSIGN(kimi.delta,
                  KdaFromConfig(*nested, "num_heads", "head_dim", "short_conv_kernel_size"));
+    CAIRN_ASSIGN(kimi.full_rank_gate, nested->BoolOr("use_full_rank_gate", false));
   } else {
     CAIRN_ASSIGN(kimi.delta, FlatKdaFromConfig(config));
   }
@@ -114,17 +117,39 @@ Result<ModelSpec> AssembleKda(const ConfigSource& source, std::string_view famil
   return model;
 }
 
+// A norm of what the experts made in their latent space; where whole blocks of layers are attended
+// to, a norm and a score for each branch and for the head.
+Status AddKimiK3(const HfConfig& config, ModelSpec& model) {
+  CAIRN_ASSIGN(const bool latent_norm, config.BoolOr("latent_moe_use_norm", false));
+  CAIRN_ASSIGN(const auto block,
+               config.OptionalInt("attn_res_block_size", {1, kMaxLayers}, std::nullopt));
+  for (LayerSpec& layer : model.layers) {
+    auto* mixture = std::get_if<MixtureSpec>(&layer.feed_forward);
+    if (mixture != nullptr && mixture->latent > 0) {
+      mixture->latent_norm = latent_norm;
+      if (latent_norm) mixture->other_parameters += mixture->latent;
+    }
+    if (block) layer.other_parameters += 4 * model.hidden;
+  }
+  if (!block) return {};
+  model.other_parameters += 2 * model.hidden;
+  model.residual = AttendedBlocksSpec{.block = *block};
+  return {};
+}
+
 Result<ModelSpec> KimiLinearFromConfig(const ConfigSource& source) {
   const HfConfig& config = source.config;
   CAIRN_ASSIGN(const Dimensions frame, FrameFromConfig(config));
   CAIRN_ASSIGN(KimiLayers kimi, KimiFromConfig(config, frame.layers));
-  CAIRN_ASSIGN(const LatentAttentionSpec latent, LatentFromConfig(config));
-  kimi.delta.other_parameters =
-      LowRankGates(kimi.delta, frame.hidden) + HeadParameters(kimi.delta, frame.hidden);
-  CAIRN_ASSIGN(const bool full_rank, config.BoolOr("mla_use_output_gate", false));
+  CAIRN_ASSIGN(LatentAttentionSpec latent, LatentFromConfig(config));
+  const int64_t low_rank = LowRankGate(kimi.delta, frame.hidden);
+  const int64_t gate = kimi.full_rank_gate ? frame.hidden * ChannelsOf(kimi.delta) : low_rank;
+  kimi.delta.other_parameters = low_rank + gate + HeadParameters(kimi.delta, frame.hidden);
+  CAIRN_ASSIGN(const bool gated, config.BoolOr("mla_use_output_gate", false));
+  if (gated) latent.other_parameters += frame.hidden * latent.heads * latent.value_width;
   CAIRN_ASSIGN(ModelSpec model,
                AssembleKda(source, "kimi_linear", frame, {kimi.delta, latent, kimi.linear}));
-  if (full_rank) model.uncounted = "its output gates aren't described";
+  CAIRN_TRY(AddKimiK3(config, model));
   return model;
 }
 
@@ -175,7 +200,7 @@ Result<ModelSpec> Glm5NextFromConfig(const ConfigSource& source) {
                LinearLayers(config, layers, 4,
                             {"indexed_attention", "full_attention", "deepseek_sparse_attention"}));
   parts.delta.other_parameters =
-      LowRankGates(parts.delta, frame.hidden) + HeadParameters(parts.delta, frame.hidden);
+      2 * LowRankGate(parts.delta, frame.hidden) + HeadParameters(parts.delta, frame.hidden);
   CAIRN_ASSIGN(auto index, IndexFromConfig(config));
   int64_t pooling = 0;
   if (index) {
@@ -200,9 +225,18 @@ Result<ModelSpec> Glm5NextFromConfig(const ConfigSource& source) {
   return model;
 }
 
+// gate_lower_bound doesn't clamp: with it decays are of another form.
 Status RunKimiLinear(const ConfigSource& source, ModelSpec& model) {
-  CAIRN_TRY(RequireSilu(source.config));
-  return DescribeKimiLatent(source, model);
+  CAIRN_TRY(DescribeKimiLatent(source, model));
+  CAIRN_ASSIGN(const auto nested, source.config.Child("linear_attn_config"));
+  if (!nested) return {};
+  CAIRN_ASSIGN(const auto bound,
+               nested->OptionalFloat("gate_lower_bound", {-1e3, -1e-6}, std::nullopt));
+  for (LayerSpec& layer : model.layers) {
+    auto* delta = std::get_if<DeltaRuleSpec>(&layer.mixer);
+    if (delta != nullptr) delta->decay_bound = bound.value_or(0);
+  }
+  return {};
 }
 
 // The safe gate bounds how far a step can forget.

@@ -109,6 +109,35 @@ TEST_CASE("variants of GLM 5 next that can't be run are named") {
            "first layer");
 }
 
+TEST_CASE("Kimi K3 gates and bounds its layers, and attends to whole blocks of them") {
+  const std::string keys = R"("kv_lora_rank": 32, "qk_rope_head_dim": 8, "qk_nope_head_dim": 16,
+      "v_head_dim": 16, "q_lora_rank": 24, "mla_use_output_gate": true, "attn_res_block_size": 3,
+      "num_experts": 8, "num_experts_per_token": 2, "moe_intermediate_size": 16,
+      "routed_expert_hidden_size": 32, "latent_moe_use_norm": true, "activation_situ_beta": 4,
+      "activation_situ_linear_beta": 25, "linear_attn_config": {"num_heads": 4, "head_dim": 16,
+      "gate_lower_bound": -5, "use_full_rank_gate": true, "full_attn_layers": [4]})";
+  const ModelSpec model =
+      ModelFromJson(SmallConfig("kimi_linear", keys + R"(, "hidden_act": "situ")"));
+  CHECK_EQ(model.sizing_only, "");
+  CHECK_EQ(model.uncounted, "");
+  CHECK_EQ(std::get<AttendedBlocksSpec>(model.residual).block, 3);
+  CHECK_EQ(std::get<DeltaRuleSpec>(model.layers[0].mixer).decay_bound, -5);
+  CHECK_EQ(std::get<LatentAttentionSpec>(model.layers[3].mixer).output_gate,
+           OutputGate::kOwnChannels);
+  const auto& mixture = std::get<MixtureSpec>(model.layers[1].feed_forward);
+  CHECK(mixture.latent_norm);
+  CHECK_EQ(mixture.latent, 32);
+  CHECK_EQ(mixture.shared_activation, Activation::kSitu);
+  CHECK_EQ(mixture.clip.limit, 4);
+  CHECK_EQ(mixture.clip.up_limit, 25);
+  const auto refusal = [&](const std::string& key) {
+    return ModelFromJson(SmallConfig("kimi_linear", keys + ", " + key)).sizing_only;
+  };
+  CHECK_NE(refusal(R"("hidden_act": "gelu")").find("hidden_act"), std::string::npos);
+  CHECK_NE(refusal(R"("mla_use_nope": false)").find("mla_use_nope"), std::string::npos);
+  CHECK_NE(refusal(R"("moe_router_activation_func": "softmax")").find("softmax"), std::string::npos);
+}
+
 TEST_CASE("Kimi Linear's decays are free, Bailing's are bounded unless the file says otherwise") {
   const std::string keys = std::string(kKda) + R"(, "layer_group_size": 2)";
   const auto bound = [](const ModelSpec& model) {

@@ -108,10 +108,26 @@ Result<ModelSpec> MllamaFromConfig(const ConfigSource& source) {
   return model;
 }
 
+// A single expert is a dense network, and there is a shared one only with use_mixed_mlp_moe.
+Status HunyuanNetworks(const HfConfig& config, ModelSpec& model) {
+  CAIRN_ASSIGN(const bool mixed, config.BoolOr("use_mixed_mlp_moe", false));
+  CAIRN_ASSIGN(const Dimensions dimensions, DimensionsFromConfig(config));
+  for (LayerSpec& layer : model.layers) {
+    auto* mixture = std::get_if<MixtureSpec>(&layer.feed_forward);
+    if (mixture == nullptr) continue;
+    if (!mixed) mixture->shared_intermediate = 0;
+    if (mixture->experts == 1) {
+      layer.feed_forward = GatedMlpSpec{.intermediate = dimensions.intermediate};
+    }
+  }
+  return {};
+}
+
 // With use_cla only every cla_share_factor-th layer keeps keys and values.
 Result<ModelSpec> HunyuanFromConfig(const ConfigSource& source) {
   const HfConfig& config = source.config;
   CAIRN_ASSIGN(ModelSpec model, DecoderFromConfig(source, kHunyuan));
+  CAIRN_TRY(HunyuanNetworks(config, model));
   CAIRN_ASSIGN(const bool shares, config.BoolOr("use_cla", false));
   if (!shares) return model;
   CAIRN_ASSIGN(const int64_t factor, config.IntOr("cla_share_factor", {1, kMaxLayers}, 2));
@@ -257,7 +273,7 @@ Result<ModelSpec> MiniMaxM3FromConfig(const ConfigSource& source) {
 constexpr auto kRows = std::to_array<SizedFamily>({
     {"llama4_text", Runs<Llama4FromConfig, RunLlama4>},
     {"mllama_text_model", MllamaFromConfig},
-    {"hunyuan", HunyuanFromConfig},
+    {"hunyuan", Runs<HunyuanFromConfig, RunHunyuan>},
     {"mimo_v2_flash", MimoV2FromConfig},
     {"mimo_v2", MimoV2FromConfig},
     {"baichuan_m1", BaichuanM1FromConfig},

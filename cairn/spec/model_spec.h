@@ -73,6 +73,9 @@ struct AttentionSpec {
   int64_t other_parameters = 0;  // sinks, gates and norms that no field above implies
   // What is computed, where the parameters above don't tell.
   bool norm_after_rotation = false;  // of queries and keys
+  // Keys are kept normed without the weight, which multiplies the queries: layers that share keys
+  // have one of their own each. Only where the norm comes after the rotation.
+  bool key_weight_on_queries = false;
   bool whole_norm = false;  // an RMSNorm over all heads of q together, and one over those of k
   bool unit_norm = false;   // heads of q and k are normed without a weight
   bool value_norm = false;  // heads of v are normed without a weight
@@ -260,14 +263,17 @@ enum class Activation : uint8_t {
   kRelu,
   kReluSquared,
   kClippedSilu,  // see Clip
+  kSitu,         // the same
 };
 
 // kClippedSilu: gate and up are clamped, gate from above alone; the result is
 // (up + up_offset) * gate * sigmoid(alpha * gate).
+// kSitu: bent(up, up_limit) * bent(gate, limit) * sigmoid(gate); bent(x, l) is l * tanh(x / l).
 struct Clip {
   double limit = 7;
   double alpha = 1.702;
   double up_offset = 1;
+  double up_limit = 0;  // 0: up isn't bent
 };
 
 // down(activation(gate x) * up x)
@@ -321,6 +327,7 @@ struct MixtureSpec {
   int64_t intermediate = 0;         // of one expert
   int64_t shared_intermediate = 0;  // of all shared experts together; 0: none
   int64_t latent = 0;               // experts work on so many channels; 0: on all
+  bool latent_norm = false;         // of their sum, before it becomes all channels again
   bool gated = true;                // three matrices an expert, not two
   bool expert_bias = false;
   bool router_bias = false;
@@ -408,10 +415,16 @@ struct AltUpSpec {
 struct PerLayerInputsSpec {
   LayerInputsSpec inputs = {};
 };
+// Kimi K3: layers make blocks, and each branch reads a mean, weighted by a softmax, of what the
+// blocks before added up to and of what the current one has so far.
+struct AttendedBlocksSpec {
+  int64_t block = 0;  // layers of one
+};
 // Zaya: scales and biases for each channel.
 struct ChannelScalesSpec {};
-using ResidualSpec = std::variant<PlainResidualSpec, HyperConnectionsSpec, GatedStreamsSpec,
-                                  AltUpSpec, PerLayerInputsSpec, ChannelScalesSpec>;
+using ResidualSpec =
+    std::variant<PlainResidualSpec, HyperConnectionsSpec, GatedStreamsSpec, AltUpSpec,
+                 PerLayerInputsSpec, AttendedBlocksSpec, ChannelScalesSpec>;
 
 enum class NormKind : uint8_t {
   kRms,

@@ -1,7 +1,10 @@
 #include "cairn/spec/run_dense.h"
 
 #include <optional>
+#include <string_view>
 #include <variant>
+
+#include "cairn/spec/limits.h"
 
 namespace cairn {
 namespace {
@@ -47,8 +50,42 @@ Status RunPhi3(const ConfigSource& source, ModelSpec& model) {
 
 // Rotated queries and keys are normed, so the state holds normed keys.
 Status RunHunyuanDense(const ConfigSource& source, ModelSpec& model) {
+  CAIRN_ASSIGN(const bool shares, source.config.BoolOr("use_cla", false));
+  if (shares) return source.config.Unsupported("use_cla", "false for this architecture");
   CAIRN_TRY(DescribeDecoder(source, kHunyuan, model));
   for (size_t i = 0; i < model.layers.size(); ++i) AttentionAt(model, i).norm_after_rotation = true;
+  return {};
+}
+
+// Layers that share have projected keys in common: each norms the rotated ones with its own weight.
+// One expert a token is weighed by its probability, several by their shares.
+Status RunHunyuan(const ConfigSource& source, ModelSpec& model) {
+  const HfConfig& config = source.config;
+  CAIRN_TRY(DescribeDecoder(source, kHunyuan, model));
+  for (const std::string_view key :
+       {"moe_drop_tokens", "moe_random_routing_dropped_token", "group_limited_greedy", "use_mla",
+        "position_embedding_xdrope", "mlp_bias"}) {
+    CAIRN_ASSIGN(const bool used, config.BoolOr(key, false));
+    if (used) return config.Unsupported(key, "false");
+  }
+  CAIRN_ASSIGN(const bool rotates, config.BoolOr("use_rotary_pos_emb", true));
+  if (!rotates) return config.Unsupported("use_rotary_pos_emb", "true");
+  CAIRN_ASSIGN(const int64_t dense, config.IntOr("moe_layer_num_skipped", {0, kMaxLayers}, 0));
+  if (dense != 0) return config.Unsupported("moe_layer_num_skipped", "0");
+  CAIRN_ASSIGN(const bool normalises, config.BoolOr("norm_topk_prob", true));
+  for (LayerSpec& layer : model.layers) {
+    auto* shared = std::get_if<SharedAttentionSpec>(&layer.mixer);
+    AttentionSpec& attention =
+        shared != nullptr ? shared->attention : std::get<AttentionSpec>(layer.mixer);
+    attention.norm_after_rotation = true;
+    attention.key_weight_on_queries = attention.query_key_norm;
+    auto* mixture = std::get_if<MixtureSpec>(&layer.feed_forward);
+    if (mixture == nullptr) continue;
+    if (mixture->experts_per_token > 1 && !normalises) {
+      return config.Unsupported("norm_topk_prob", "true");
+    }
+    mixture->router.normalise = mixture->experts_per_token > 1;
+  }
   return {};
 }
 

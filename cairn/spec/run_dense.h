@@ -12,6 +12,8 @@ Status RunQwen2(const ConfigSource& source, ModelSpec& model);
 Status RunQwen3(const ConfigSource& source, ModelSpec& model);
 Status RunPhi3(const ConfigSource& source, ModelSpec& model);
 Status RunHunyuanDense(const ConfigSource& source, ModelSpec& model);
+// The older code of HunYuan, with layers that share keys and values.
+Status RunHunyuan(const ConfigSource& source, ModelSpec& model);
 Status RunGptOss(const ConfigSource& source, ModelSpec& model);
 Status RunMiniMaxM3(const ConfigSource& source, ModelSpec& model);
 Status RunLlama4(const ConfigSource& source, ModelSpec& model);

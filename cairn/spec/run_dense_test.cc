@@ -31,12 +31,39 @@ TEST_CASE("Phi 3 turns a part of each head, with a list of divisors for long seq
 }
 
 TEST_CASE("HunYuan norms rotated heads; its alpha raises the base") {
-  const ModelSpec model = ModelFromJson(
-      SmallConfig("hunyuan_v1_dense", R"("rope_scaling": {"type": "dynamic", "rope_type": "dynamic",
-      "alpha": 100.0, "factor": 1.0})"));
+  for (const std::string key : {"type", "rope_type"}) {
+    const ModelSpec model = ModelFromJson(SmallConfig(
+        "hunyuan_v1_dense",
+        R"("rope_scaling": {"alpha": 100.0, "factor": 1.0, ")" + key + R"(": "dynamic"})"));
+    CHECK_EQ(model.sizing_only, "");
+    CHECK(AttentionOf(model, 0).norm_after_rotation);
+    CHECK_EQ(AttentionOf(model, 0).rope->base, doctest::Approx(10000 * std::pow(100, 16.0 / 14)));
+  }
+}
+
+TEST_CASE("HunYuan's layers that share keys norm them each with a weight of its own") {
+  const std::string keys = R"("use_cla": true, "use_qk_norm": true, "num_experts": 4,
+      "use_mixed_mlp_moe": true, "num_shared_expert": 1, "moe_topk": )";
+  const ModelSpec model = ModelFromJson(SmallConfig("hunyuan", keys + "1"));
   CHECK_EQ(model.sizing_only, "");
-  CHECK(AttentionOf(model, 0).norm_after_rotation);
-  CHECK_EQ(AttentionOf(model, 0).rope->base, doctest::Approx(10000 * std::pow(100, 16.0 / 14)));
+  CHECK(AttentionOf(model, 0).key_weight_on_queries);
+  const auto& shared = std::get<SharedAttentionSpec>(model.layers[1].mixer).attention;
+  CHECK(shared.key_weight_on_queries);
+  CHECK(shared.norm_after_rotation);
+  CHECK(shared.rope.has_value());
+  CHECK_EQ(shared.scale, doctest::Approx(0.25));
+  CHECK_FALSE(MixtureOf(model, 1).router.normalise);
+  CHECK(MixtureOf(ModelFromJson(SmallConfig("hunyuan", keys + "2")), 1).router.normalise);
+  const ModelSpec dense = ModelFromJson(SmallConfig("hunyuan", R"("num_experts": 1)"));
+  CHECK(std::holds_alternative<GatedMlpSpec>(dense.layers[0].feed_forward));
+  CHECK_FALSE(AttentionOf(dense, 0).key_weight_on_queries);
+}
+
+TEST_CASE("what HunYuan's files can switch on and isn't run is named") {
+  const ModelSpec drops = ModelFromJson(SmallConfig("hunyuan", R"("moe_drop_tokens": true)"));
+  CHECK_NE(drops.sizing_only.find("moe_drop_tokens"), std::string::npos);
+  const ModelSpec dense = ModelFromJson(SmallConfig("hunyuan_v1_dense", R"("use_cla": true)"));
+  CHECK_NE(dense.sizing_only.find("use_cla"), std::string::npos);
 }
 
 TEST_CASE("Qwen 3's experts are weighed by a softmax over all, normalised where the file says so") {

@@ -49,6 +49,7 @@ class Describer {
     attention.rope = rope;
     return {};
   }
+  Status operator()(SharedAttentionSpec& shared) const { return (*this)(shared.attention); }
   Status operator()(GatedMlpSpec& mlp) const {
     mlp.activation = activation_;
     return mlp.intermediate == 0 ? config_.Missing("intermediate_size") : Status();

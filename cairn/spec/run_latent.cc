@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "cairn/spec/limits.h"
@@ -39,7 +40,7 @@ constexpr LatentFacts kMistral4 = {
 constexpr LatentFacts kMistralLarge4 = {
     .run = {.norm_epsilon = 1e-5}, .score = RouterSpec::Score::kSoftmax, .choice_bias = false};
 
-constexpr LatentFacts kKimi = {.run = {.norm_epsilon = 1e-5},
+constexpr LatentFacts kKimi = {.run = {.norm_epsilon = 1e-5, .activation_key = ""},
                                .rotates = false,
                                .only_latent = false,
                                .groups_key = "num_expert_group",
@@ -266,9 +267,45 @@ Status RunMistralLarge4(const ConfigSource& source, ModelSpec& model) {
   return {};
 }
 
+namespace {
+
+// Other activations than SiLU are its smooth bound, SiTU, in all networks.
+Status DescribeKimiNetworks(const HfConfig& config, ModelSpec& model) {
+  CAIRN_ASSIGN(const std::string activation, config.StringOr("hidden_act", "silu"));
+  if (activation == "silu") return {};
+  if (activation != "situ") return config.Unsupported("hidden_act", "silu and situ");
+  Clip clip;
+  CAIRN_ASSIGN(clip.limit, config.FloatOr("activation_situ_beta", {1e-3, 1e6}, 1));
+  CAIRN_ASSIGN(const auto up_limit,
+               config.OptionalFloat("activation_situ_linear_beta", {0, 1e6}, 0));
+  clip.up_limit = up_limit.value_or(0);
+  for (LayerSpec& layer : model.layers) {
+    if (auto* mlp = std::get_if<GatedMlpSpec>(&layer.feed_forward)) {
+      mlp->activation = Activation::kSitu;
+      mlp->clip = clip;
+    }
+    if (auto* mixture = std::get_if<MixtureSpec>(&layer.feed_forward)) {
+      mixture->activation = mixture->shared_activation = Activation::kSitu;
+      mixture->clip = clip;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 Status DescribeKimiLatent(const ConfigSource& source, ModelSpec& model) {
+  const HfConfig& config = source.config;
+  CAIRN_ASSIGN(const bool unturned, config.BoolOr("mla_use_nope", true));
+  if (!unturned) return config.Unsupported("mla_use_nope", "true");
+  for (const auto& [key, known] :
+       {std::pair("moe_router_activation_func", "sigmoid"), std::pair("topk_method", "noaux_tc")}) {
+    CAIRN_ASSIGN(const std::string written, config.StringOr(key, known));
+    if (written != known) return config.Unsupported(key, known);
+  }
   CAIRN_TRY(DescribeModel(source, kKimi, model));
-  CAIRN_ASSIGN(const bool gated, source.config.BoolOr("mla_use_output_gate", false));
+  CAIRN_TRY(DescribeKimiNetworks(config, model));
+  CAIRN_ASSIGN(const bool gated, config.BoolOr("mla_use_output_gate", false));
   for (LayerSpec& layer : model.layers) {
     auto* latent = std::get_if<LatentAttentionSpec>(&layer.mixer);
     if (latent != nullptr && gated) latent->output_gate = OutputGate::kOwnChannels;
