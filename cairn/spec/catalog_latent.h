@@ -134,7 +134,9 @@ inline constexpr auto kCatalogLatent = std::to_array<CatalogEntry>({
      "context=1048576 first_k_dense_replace=1 latent=512 linear_attn_config.head_dim=128 "
      "linear_attn_config.full_attn_layers=4,8,12,16,20,24,28,32,36,40,44,48,52,56,60,64,68,"
      "72,76,80,84,88,92,93 "
-     "linear_attn_config.num_heads=96 mla_use_output_gate=true expert_intermediate=3072 "
+     "linear_attn_config.num_heads=96 linear_attn_config.use_full_rank_gate=true "
+     "attn_res_block_size=12 latent_moe_use_norm=true "
+     "mla_use_output_gate=true expert_intermediate=3072 "
      "moe_layer_freq=1 experts=896 num_experts_per_token=16 num_nextn_predict_layers=0 "
      "num_shared_experts=2 query_rank=1536 key_dim=128 rope=64 routed_expert_hidden_size=3584 "
      "tied=false value_dim=128"},

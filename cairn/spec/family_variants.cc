@@ -108,9 +108,9 @@ Result<ModelSpec> MllamaFromConfig(const ConfigSource& source) {
   return model;
 }
 
-// A single expert is a dense network, and there is a shared one only with use_mixed_mlp_moe.
+// A single expert is a dense network, and there is no shared one where use_mixed_mlp_moe is false.
 Status HunyuanNetworks(const HfConfig& config, ModelSpec& model) {
-  CAIRN_ASSIGN(const bool mixed, config.BoolOr("use_mixed_mlp_moe", false));
+  CAIRN_ASSIGN(const bool mixed, config.BoolOr("use_mixed_mlp_moe", true));
   CAIRN_ASSIGN(const Dimensions dimensions, DimensionsFromConfig(config));
   for (LayerSpec& layer : model.layers) {
     auto* mixture = std::get_if<MixtureSpec>(&layer.feed_forward);
