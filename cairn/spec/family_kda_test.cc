@@ -135,7 +135,8 @@ TEST_CASE("Kimi K3 gates and bounds its layers, and attends to whole blocks of t
   };
   CHECK_NE(refusal(R"("hidden_act": "gelu")").find("hidden_act"), std::string::npos);
   CHECK_NE(refusal(R"("mla_use_nope": false)").find("mla_use_nope"), std::string::npos);
-  CHECK_NE(refusal(R"("moe_router_activation_func": "softmax")").find("softmax"), std::string::npos);
+  CHECK_NE(refusal(R"("moe_router_activation_func": "softmax")").find("softmax"),
+           std::string::npos);
 }
 
 TEST_CASE("Kimi Linear's decays are free, Bailing's are bounded unless the file says otherwise") {
