@@ -272,7 +272,7 @@ namespace {
 // Other activations than SiLU are its smooth bound, SiTU, in all networks.
 Status DescribeKimiNetworks(const HfConfig& config, ModelSpec& model) {
   CAIRN_ASSIGN(const std::string activation, config.StringOr("hidden_act", "silu"));
-  if (activation == "silu") return {};
+  if (activation == "silu" || activation == "swish") return {};
   if (activation != "situ") return config.Unsupported("hidden_act", "silu and situ");
   Clip clip;
   CAIRN_ASSIGN(clip.limit, config.FloatOr("activation_situ_beta", {1e-3, 1e6}, 1));
