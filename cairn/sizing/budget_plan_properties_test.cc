@@ -23,7 +23,7 @@ constexpr StateCodecs kBF16 = {.keys = DType::kBF16, .values = DType::kBF16};
 
 std::vector<std::filesystem::path> ConfigFiles() {
   std::vector<std::filesystem::path> files;
-  for (const char* folder : {"tests/golden", "tests/golden_states", "../shared/data/configs"}) {
+  for (const char* folder : {"tests/golden", "../shared/data/configs"}) {
     if (!std::filesystem::exists(folder)) continue;
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       if (entry.path().extension() == ".json") files.push_back(entry.path());

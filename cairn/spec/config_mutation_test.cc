@@ -136,10 +136,8 @@ std::vector<std::string> Unnoticed(const std::string& name, const Json& config) 
 
 std::vector<std::filesystem::path> ConfigsAtHand() {
   std::vector<std::filesystem::path> paths;
-  for (const char* folder : {"tests/golden", "tests/golden_states"}) {
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      if (exists(entry.path() / "config.json")) paths.push_back(entry.path() / "config.json");
-    }
+  for (const auto& entry : std::filesystem::directory_iterator("tests/golden")) {
+    if (exists(entry.path() / "config.json")) paths.push_back(entry.path() / "config.json");
   }
   const std::filesystem::path real = "../shared/data/configs";
   if (!is_directory(real)) {
