@@ -103,13 +103,14 @@ std::vector<Json> DamageOf(const std::string& key, const Json& value, size_t lay
 }
 
 // What may be anything, or nothing: the wrapper's type around a text part that has its own; the
-// length of a list that is itself what tells the number of layers.
+// length of a list that is itself what tells the number of layers; a factor that needn't be whole.
 bool MayDiffer(const Json& config, const Pointer& key, const Json& damage) {
   const std::string name = key.to_string();
   if (name == "/model_type") {
     return damage.is_string() &&
            (config.contains("text_config") || config.contains("language_config"));
   }
+  if (name == "/expand_k" || name == "/expand_v") return damage.is_number_float();
   return name == "/layers_block_type" && !config.contains("num_hidden_layers") &&
          damage.is_array() && damage.size() != config[key].size();
 }
