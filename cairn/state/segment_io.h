@@ -25,7 +25,7 @@ namespace cairn {
 class BlockBuffer {
  public:
   // Where one operation of a disk is about as fast as more of them: 64 KiB ones get a fifth of the
-  // rate, 4 MiB ones no more (docs/adr/0009-disk-format.md).
+  // rate, 4 MiB ones no more.
   static constexpr size_t kBytes = size_t{1} << 20;
 
   BlockBuffer();
