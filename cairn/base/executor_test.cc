@@ -40,9 +40,9 @@ TEST_CASE("one thread keeps the order, and jobs may own what cannot be copied") 
 }
 
 TEST_CASE("jobs wait side by side") {
-  IoThreads threads(2);
   std::promise<void> first;
   std::promise<void> second;
+  IoThreads threads(2);  // its end waits for jobs that use the promises
   threads.Run([&] {
     first.set_value();
     second.get_future().wait();

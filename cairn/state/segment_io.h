@@ -24,8 +24,8 @@ namespace cairn {
 // Memory that begins at a border of blocks.
 class BlockBuffer {
  public:
-  // Where one operation of a disk is about as fast as more of them: 64 KiB ones get a fifth of the
-  // rate, 4 MiB ones no more.
+  // Writes of 64 KiB got a seventh of the rate of these, writes of 4 MiB no more
+  // (docs/adr/0009-disk-format.md).
   static constexpr size_t kBytes = size_t{1} << 20;
 
   BlockBuffer();
