@@ -11,7 +11,7 @@
 
 namespace {
 
-int64_t g_allocations = 0;  // of the only thread
+thread_local int64_t g_allocations = 0;
 
 }  // namespace
 
