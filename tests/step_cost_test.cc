@@ -92,26 +92,11 @@ bool HasIndex(const ModelSpec& spec) {
   });
 }
 
-// Whether rows are picked by the block or by the pool, so that they may be fewer than may be
-// picked.
 bool PicksBlocks(const ModelSpec& spec) {
   return std::ranges::any_of(spec.layers, [](const LayerSpec& layer) {
-    const auto* index = IndexOf(layer);
-    if (index == nullptr || !*index) return false;
-    return SoftmaxOf(layer) != nullptr || (*index)->pool > 1;
+    const AttentionSpec* attention = SoftmaxOf(layer);
+    return attention != nullptr && attention->index && attention->index->block > 0;
   });
-}
-
-// The same model, picking a pool more than one that is open: its tokens are read in any case.
-ModelSpec WithOpenPools(ModelSpec spec) {
-  for (LayerSpec& layer : spec.layers) {
-    const auto* index = IndexOf(layer);
-    if (index == nullptr || !*index || (*index)->pool <= 1) continue;
-    const int64_t open = (*index)->pool - 1;
-    if (auto* latent = std::get_if<LatentAttentionSpec>(&layer.mixer)) latent->picks += open;
-    if (auto* attention = std::get_if<AttentionSpec>(&layer.mixer)) attention->picks += open;
-  }
-  return spec;
 }
 
 // A router that may choose no expert makes steps unlike.
@@ -136,7 +121,7 @@ TEST_CASE("a step's work grows with the rows that its layers see, and with nothi
     CAPTURE(name);
     const Golden golden = ReadGolden(name);
     LoadedModel loaded(GoldenFolder(name), {}, 1);
-    const ModelSpec spec = WithOpenPools(loaded.model().spec());
+    const ModelSpec& spec = loaded.model().spec();
     Feeder feeder(golden, loaded);
     std::array<WorkLog, kPositions.size()> logs;
     for (size_t i = 0; i < kPositions.size(); ++i) {
@@ -145,7 +130,7 @@ TEST_CASE("a step's work grows with the rows that its layers see, and with nothi
       logs[i] = feeder.LogOfStep();
       const Flops predicted = DecodeFlops(spec, 0, TokenCount(kPositions[i]));
       const auto done = static_cast<double>(Sum(logs[i][WorkKind::kAttention].operations));
-      // Of the blocks that an index picks, the token's own isn't full; an open pool may have begun.
+      // Of the blocks that an index picks, the token's own isn't full.
       CHECK_LE(done, predicted.attention);
       if (!PicksBlocks(spec)) CHECK_EQ(done, predicted.attention);
       if (MaySkipExperts(spec)) continue;

@@ -28,6 +28,19 @@ double EntryPairs(int64_t n, int64_t ratio, int64_t most) {
   return sum(bound) + static_cast<double>(n - bound) * static_cast<double>(most);
 }
 
+// Sum over i = 1 .. n of the tokens that a query reads when as many whole pools are picked as make
+// up `most` tokens, and those of the open pool in any case.
+double PooledPairs(int64_t n, int64_t pool, int64_t most) {
+  const int64_t picked = most / pool * pool;
+  const int64_t all = std::min(n, picked + pool - 1);  // queries that read all they see
+  const int64_t cycles = (n - all) / pool;
+  const auto rest = static_cast<double>((n - all) % pool);
+  return Triangle(static_cast<double>(all)) +
+         static_cast<double>(n - all) * static_cast<double>(picked) +
+         static_cast<double>(cycles) * Triangle(static_cast<double>(pool - 1)) +
+         (rest > 0 ? Triangle(rest - 1) : 0);
+}
+
 double PerPair(int64_t heads, int64_t key_width, int64_t value_width) {
   return 2.0 * static_cast<double>(heads) * static_cast<double>(key_width + value_width);
 }
@@ -53,13 +66,19 @@ struct Adder {
     return VisiblePairs(lifetime, TokenCount(tokens), most) -
            VisiblePairs(lifetime, TokenCount(cached), most);
   }
+  // Pairs of which an index picks some.
+  double Picked(const Lifetime& lifetime, const std::optional<SparseIndexSpec>& index,
+                int64_t picks) const {
+    if (picks == 0 || !index || index->pool <= 1) return Pairs(lifetime, picks);
+    return PooledPairs(tokens, index->pool, picks) - PooledPairs(cached, index->pool, picks);
+  }
   double Entries(int64_t ratio, int64_t most) const {
     return EntryPairs(tokens, ratio, most) - EntryPairs(cached, ratio, most);
   }
 
   void operator()(const AttentionSpec& attention) const {
     const double per = PerPair(attention.heads, attention.key_width, attention.value_width);
-    flops.attention += per * Pairs(attention.lifetime, attention.picks);
+    flops.attention += per * Picked(attention.lifetime, attention.index, attention.picks);
     flops.index += IndexPerPair(attention.index) * Pairs(Lifetime::All(), 0);
   }
   void operator()(const SharedAttentionSpec& shared) const {
@@ -74,7 +93,7 @@ struct Adder {
         latent_as_stored
             ? PerPair(latent.heads, row, latent.latent_width)
             : PerPair(latent.heads, latent.key_width + latent.rope_width, latent.value_width);
-    flops.attention += per * Pairs(Lifetime::All(), latent.picks);
+    flops.attention += per * Picked(Lifetime::All(), latent.index, latent.picks);
     flops.index += IndexPerPair(latent.index) * Pairs(Lifetime::All(), 0);
   }
   void operator()(const CompressedAttentionSpec& compressed) const {

@@ -85,6 +85,26 @@ TEST_CASE("windows and picks bound attention, index keys are scored for every pa
   CHECK_EQ(flops.index, 55 * 2 * 2 * 8);
 }
 
+TEST_CASE("of pooled keys whole pools are picked, and the open pool is read besides") {
+  for (const auto& [pool, picks] : {std::pair(4, 8), {3, 8}, {5, 5}, {16, 40}}) {
+    AttentionSpec pooled = Attention();
+    pooled.index = SparseIndexSpec{.query_heads = 1, .width = 1, .pool = pool};
+    pooled.picks = picks;
+    double pairs = 0;
+    for (int64_t seen = 1; seen <= 100; ++seen) {
+      const double read =
+          static_cast<double>(std::min<int64_t>(seen / pool, picks / pool) * pool + seen % pool);
+      pairs += read;
+      CAPTURE(pool);
+      CAPTURE(seen);
+      const Flops prompt = PrefillFlops(ModelOf(pooled), 0, TokenCount(seen), TokenCount(0));
+      CHECK_EQ(prompt.attention, pairs * 2 * 4 * (16 + 8));
+      const Flops step = DecodeFlops(ModelOf(pooled), 0, TokenCount(seen - 1));
+      CHECK_EQ(step.attention, read * 2 * 4 * (16 + 8));
+    }
+  }
+}
+
 TEST_CASE("MLA reads a prompt with expanded heads and decodes on the latent row") {
   LatentAttentionSpec latent;
   latent.heads = 4;

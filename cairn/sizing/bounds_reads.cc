@@ -1,6 +1,7 @@
 #include "cairn/sizing/bounds_reads.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -15,14 +16,26 @@ bool IsIndex(const Rows& rows) {
   return rows.name.starts_with("index_") || rows.name == "positions";
 }
 
-// Rows that an index leaves a query; 0: no index.
+// Rows that an index leaves a query after `context` tokens; 0: no index.
 struct PicksOf {
-  int64_t operator()(const AttentionSpec& attention) const { return attention.picks; }
-  int64_t operator()(const SharedAttentionSpec& shared) const { return shared.attention.picks; }
-  int64_t operator()(const LatentAttentionSpec& latent) const { return latent.picks; }
+  TokenCount context;
+
+  int64_t operator()(const AttentionSpec& attention) const {
+    return Of(attention.picks, attention.index);
+  }
+  int64_t operator()(const SharedAttentionSpec& shared) const { return (*this)(shared.attention); }
+  int64_t operator()(const LatentAttentionSpec& latent) const {
+    return Of(latent.picks, latent.index);
+  }
   int64_t operator()(const CompressedAttentionSpec& compressed) const { return compressed.picks; }
-  int64_t operator()(const AttentionBesideMambaSpec& both) const { return both.attention.picks; }
+  int64_t operator()(const AttentionBesideMambaSpec& both) const { return (*this)(both.attention); }
   int64_t operator()(const auto& /*reads_all*/) const { return 0; }
+
+  // Whole pools are picked, and the open one is read besides.
+  int64_t Of(int64_t picks, const std::optional<SparseIndexSpec>& index) const {
+    if (picks == 0 || !index || index->pool <= 1) return picks;
+    return picks / index->pool * index->pool + context.value() % index->pool;
+  }
 };
 
 // Bytes of single components, asked of a StateLayout once for each that differs.
@@ -119,7 +132,7 @@ Result<StateTraffic> TrafficOfStep(const ModelSpec& model, const StateCodecs& co
     LayerReader reader = {.spec = spec,
                           .bytes = bytes,
                           .traffic = traffic,
-                          .picks = std::visit(PicksOf(), mixer),
+                          .picks = std::visit(PicksOf{context}, mixer),
                           .compressed = std::holds_alternative<CompressedAttentionSpec>(mixer)};
     for (const Component& component : spec.layers[i].components) {
       CAIRN_TRY(std::visit([&](const auto& kind) { return reader.Read(kind); }, component));

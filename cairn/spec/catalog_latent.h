@@ -89,7 +89,7 @@ inline constexpr auto kCatalogLatent = std::to_array<CatalogEntry>({
     {"MiniMaxAI/MiniMax-M1-80k", "MiniMax-M1", CatalogSource::kConfig,
      "minimax_m1 layers=80 hidden=6144 heads=64 kv_heads=8 head_dim=128 intermediate=9216 "
      "vocab=200064 context=10240000 experts_per_token=2 num_local_experts=32 window=null "
-     "tied=false"},
+     "attn_type_list=10*(7*0,1) tied=false"},
     {"MiniMaxAI/MiniMax-M2.5", "", CatalogSource::kConfig,
      "minimax_m2 layers=62 hidden=3072 heads=48 kv_heads=8 head_dim=128 intermediate=1536 "
      "vocab=200064 context=196608 experts_per_token=8 num_local_experts=256 tied=false "
@@ -110,7 +110,8 @@ inline constexpr auto kCatalogLatent = std::to_array<CatalogEntry>({
      "sparse_attention_config.sparse_topk_blocks=16 tied=false"},
     {"MiniMaxAI/MiniMax-Text-01", "", CatalogSource::kRebuilt,
      "minimax_text_01 layers=80 hidden=6144 heads=64 kv_heads=8 head_dim=128 intermediate=9216 "
-     "vocab=200064 context=10240000 experts_per_token=2 num_local_experts=32 tied=false"},
+     "vocab=200064 context=10240000 experts_per_token=2 num_local_experts=32 "
+     "attn_type_list=10*(7*0,1) tied=false"},
     {"moonshotai/Kimi-K2-Instruct", "Kimi-K2", CatalogSource::kConfig,
      "kimi_k2 layers=61 hidden=7168 heads=64 kv_heads=64 intermediate=18432 vocab=163840 "
      "context=131072 attention_bias=false first_k_dense_replace=1 latent=512 "

@@ -27,14 +27,9 @@
 
 #include "cairn/base/ids.h"
 #include "cairn/base/status.h"
+#include "cairn/state/state_key.h"
 
 namespace cairn {
-
-// What an object is found by: a SHA-256 digest of everything that its bytes depend on.
-struct ObjectKey {
-  std::array<std::byte, 32> bytes{};
-  auto operator<=>(const ObjectKey&) const = default;
-};
 
 // A few numbers that the caller keeps beside an object; the store only carries them.
 using ObjectMetadata = std::array<uint64_t, 8>;
@@ -131,13 +126,5 @@ class ObjectStore {
 }  // namespace cairn
 
 // The key is a digest: any part of it is as good as a hash.
-template <>
-struct std::hash<cairn::ObjectKey> {
-  size_t operator()(const cairn::ObjectKey& key) const {
-    size_t part;
-    std::memcpy(&part, key.bytes.data(), sizeof(part));
-    return part;
-  }
-};
 
 #endif  // CAIRN_STATE_OBJECT_STORE_H_

@@ -73,11 +73,11 @@ StateKey KeyOf(const StateIdentity& identity, const StateSpec& spec) {
   return {fields.Finish()};
 }
 
-std::vector<ChainKey> ChainKeys(const StateKey& key, std::span<const TokenId> tokens,
-                                TokenCount step) {
+std::vector<ObjectKey> PrefixKeys(const StateKey& key, std::span<const TokenId> tokens,
+                                  TokenCount step) {
   CAIRN_CHECK(step > TokenCount(0));
   const auto piece = static_cast<size_t>(step.value());
-  std::vector<ChainKey> keys;
+  std::vector<ObjectKey> keys;
   keys.reserve(tokens.size() / piece + 1);
   Sha256 chain;
   chain.Update(key.bytes);

@@ -2,13 +2,13 @@
 //
 // A StateKey is a SHA-256 over everything that state depends on besides the tokens: two states with
 // one key are the same function of the tokens, bit for bit. The tenant's salt is part of it:
-// tenants share nothing, and what one asks for finds nothing of another's. A ChainKey goes on over
-// token ids from position 0, so a prefix has one address on every storage tier, which tells nobody
-// its tokens or its tenant. Both are independent of how the tokens were cut. Thread-safe.
+// tenants share nothing, and what one asks for finds nothing of another's. An ObjectKey goes on
+// over token ids from position 0, so a prefix has one address on every storage tier, which tells
+// nobody its tokens or its tenant. Both are independent of how the tokens were cut. Thread-safe.
 #ifndef CAIRN_STATE_STATE_KEY_H_
 #define CAIRN_STATE_STATE_KEY_H_
 
-#include <array>
+#include <compare>
 #include <cstddef>
 #include <cstring>
 #include <functional>
@@ -30,9 +30,10 @@ struct StateKey {
   bool operator==(const StateKey&) const = default;
 };
 
-struct ChainKey {
+// What a piece of state is found by on a storage tier.
+struct ObjectKey {
   Sha256::Digest bytes{};
-  bool operator==(const ChainKey&) const = default;
+  auto operator<=>(const ObjectKey&) const = default;
 };
 
 // What state depends on besides its StateSpec and the tokens.
@@ -48,8 +49,8 @@ StateKey KeyOf(const StateIdentity& identity, const StateSpec& spec);
 
 // The keys of the prefixes that end at multiples of `step` tokens, shortest first, and if the
 // tokens end elsewhere the key of all of them. REQUIRES step > 0.
-std::vector<ChainKey> ChainKeys(const StateKey& key, std::span<const TokenId> tokens,
-                                TokenCount step);
+std::vector<ObjectKey> PrefixKeys(const StateKey& key, std::span<const TokenId> tokens,
+                                  TokenCount step);
 
 }  // namespace cairn
 
@@ -63,8 +64,8 @@ struct std::hash<cairn::StateKey> {
 };
 
 template <>
-struct std::hash<cairn::ChainKey> {
-  size_t operator()(const cairn::ChainKey& key) const {
+struct std::hash<cairn::ObjectKey> {
+  size_t operator()(const cairn::ObjectKey& key) const {
     size_t hash;
     std::memcpy(&hash, key.bytes.data(), sizeof hash);
     return hash;

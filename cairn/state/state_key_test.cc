@@ -74,19 +74,19 @@ TEST_CASE("whatever the state depends on changes its key, and nothing else does"
 TEST_CASE(
     "a chain's keys are those of the prefixes, and a changed token changes all from there on") {
   const StateKey key = KeyOf(Of("m"), OneLayer());
-  const std::vector<ChainKey> keys = ChainKeys(key, SomeTokens(40), TokenCount(16));
+  const std::vector<ObjectKey> keys = PrefixKeys(key, SomeTokens(40), TokenCount(16));
   REQUIRE(keys.size() == 3);
-  CHECK(ChainKeys(key, SomeTokens(16), TokenCount(16)).back() == keys[0]);
-  CHECK(ChainKeys(key, SomeTokens(32), TokenCount(16)).back() == keys[1]);
-  CHECK(ChainKeys(key, SomeTokens(40), TokenCount(7)).back() == keys[2]);
-  CHECK(ChainKeys(key, {}, TokenCount(16)).empty());
+  CHECK(PrefixKeys(key, SomeTokens(16), TokenCount(16)).back() == keys[0]);
+  CHECK(PrefixKeys(key, SomeTokens(32), TokenCount(16)).back() == keys[1]);
+  CHECK(PrefixKeys(key, SomeTokens(40), TokenCount(7)).back() == keys[2]);
+  CHECK(PrefixKeys(key, {}, TokenCount(16)).empty());
 
-  const std::vector<ChainKey> changed = ChainKeys(key, SomeTokens(40, 17), TokenCount(16));
+  const std::vector<ObjectKey> changed = PrefixKeys(key, SomeTokens(40, 17), TokenCount(16));
   CHECK(changed[0] == keys[0]);
   CHECK_FALSE(changed[1] == keys[1]);
   CHECK_FALSE(changed[2] == keys[2]);
   const StateKey other = KeyOf(Of("m", "t"), OneLayer());
-  CHECK_FALSE(ChainKeys(other, SomeTokens(40), TokenCount(16))[0] == keys[0]);
+  CHECK_FALSE(PrefixKeys(other, SomeTokens(40), TokenCount(16))[0] == keys[0]);
 }
 
 TEST_CASE("keys don't change from version to version by accident") {
