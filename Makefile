@@ -11,12 +11,12 @@ PROMPT ?= Why is the sky blue?
 ROWS ?= (pp512|tg64) f16 t. vs llama
 SHELL := /bin/bash
 
-.PHONY: run test build models tokenizers bench format tidy install install-test clean
+.PHONY: run test build models tokenizers python-packages bench format tidy install install-test clean
 
 run: build models
 	build/cairn run -m "$(MODEL)" --chat -p "$(PROMPT)" -n 64
 
-test: install-test models tokenizers
+test: install-test models tokenizers python-packages
 	python3 scripts/test.py
 
 build: install
@@ -28,6 +28,9 @@ models: install
 
 tokenizers: install-test
 	python3 scripts/tokenizers.py
+
+python-packages: install-test
+	python3 scripts/python_packages.py
 
 bench: build models
 	python3 bench/versus --only '$(ROWS)'

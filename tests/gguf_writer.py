@@ -1,12 +1,15 @@
-"""Writes GGUF files with nothing but the standard library, and changes tensors as converters do."""
+"""Changes tensors as converters do, and has PyPI's gguf write them."""
 
 import array
 import math
-import struct
+import pathlib
+import sys
 
-U32, F32, BOOL, STRING, ARRAY = 4, 6, 7, 8, 9
-TYPE_F32, TYPE_Q8_0 = 0, 8
-ALIGNMENT = 32
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "build" / "python"))  # scripts/python_packages.py
+import gguf  # noqa: E402
+import numpy  # noqa: E402
+
+TYPE_F32, TYPE_Q8_0 = gguf.GGMLQuantizationType.F32, gguf.GGMLQuantizationType.Q8_0
 
 
 class Tensor:
@@ -73,24 +76,15 @@ class Tensor:
         assert self.shape[-1] % 32 == 0
         return Tensor(self.shape, self.values, TYPE_Q8_0)
 
-    def bytes(self):
-        if self.kind == TYPE_F32:
-            return self.values.tobytes()
-        data = bytearray()
-        for at in range(0, len(self.values), 32):
-            block = self.values[at : at + 32]
-            scale = struct.unpack("<e", struct.pack("<e", max(abs(x) for x in block) / 127))[0]
-            data += struct.pack("<e32b", scale, *(max(-127, min(127, round(x / scale))) if scale else 0 for x in block))
-        return bytes(data)
+    def data(self):
+        """As a file holds it."""
+        floats = numpy.array(self.values, numpy.float32).reshape(self.shape)
+        return floats if self.kind == TYPE_F32 else gguf.quants.quantize(floats, self.kind)
 
     def stored(self):
-        """What its bytes stand for."""
-        if self.kind == TYPE_F32:
-            return self
-        values = array.array("f")
-        for scale, *codes in struct.iter_unpack("<e32b", self.bytes()):
-            values.extend(scale * code for code in codes)
-        return Tensor(self.shape, values)
+        """What that stands for."""
+        floats = gguf.quants.dequantize(self.data(), self.kind)
+        return Tensor(self.shape, array.array("f", floats.flatten().tolist()))
 
 
 def values_of(tensors):
@@ -109,37 +103,28 @@ def joined(tensors):
     return Tensor([sum(tensor.shape[0] for tensor in tensors), *tensors[0].shape[1:]], values_of(tensors))
 
 
-def text(value):
-    data = value.encode()
-    return struct.pack("<Q", len(data)) + data
-
-
-def typed(value):
-    """(type, bytes) of a bool, int, float, str or list of such."""
+def add_value(writer, key, value):
     if isinstance(value, bool):
-        return BOOL, struct.pack("<B", value)
-    if isinstance(value, int):
-        return U32, struct.pack("<I", value)
-    if isinstance(value, float):
-        return F32, struct.pack("<f", value)
-    if isinstance(value, str):
-        return STRING, text(value)
-    items = [typed(item) for item in value]
-    return ARRAY, struct.pack("<IQ", items[0][0], len(items)) + b"".join(data for _, data in items)
+        writer.add_bool(key, value)
+    elif isinstance(value, int):
+        writer.add_uint32(key, value)
+    elif isinstance(value, float):
+        writer.add_float32(key, value)
+    elif isinstance(value, str):
+        writer.add_string(key, value)
+    else:
+        writer.add_array(key, value)
 
 
 def write(path, metadata, tensors):
-    """`metadata` {key: value}, `tensors` {name: Tensor}."""
-    head = struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), len(metadata))
+    """`metadata` {key: value}, "general.architecture" among them; `tensors` {name: Tensor}."""
+    writer = gguf.GGUFWriter(path, metadata["general.architecture"])
     for key, value in metadata.items():
-        kind, data = typed(value)
-        head += text(key) + struct.pack("<I", kind) + data
-    body = bytearray()
+        if key != "general.architecture":
+            add_value(writer, key, value)
     for name, tensor in tensors.items():
-        body += bytes(-len(body) % ALIGNMENT)
-        head += text(name) + struct.pack("<I", len(tensor.shape))
-        head += b"".join(struct.pack("<Q", size) for size in reversed(tensor.shape))
-        head += struct.pack("<IQ", tensor.kind, len(body))
-        body += tensor.bytes()
-    with open(path, "wb") as file:
-        file.write(head + bytes(-len(head) % ALIGNMENT) + body)
+        writer.add_tensor(name, tensor.data(), raw_dtype=tensor.kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()

@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 import fetch  # noqa: E402
 import models  # noqa: E402
+import python_packages  # noqa: E402
 
 
 def load(path):
@@ -121,6 +122,38 @@ class ModelsTest(unittest.TestCase):
         with self.assertRaisesRegex(fetch.Failure, "SHA-256"):
             self.bring()
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), [".download"])
+
+
+class PythonPackagesTest(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name) / "python"
+        self.requirements = pathlib.Path(scratch.name) / "requirements.txt"
+        self.requirements.write_text("a==1\n")
+        self.runs = 0
+
+    def install(self, codes):
+        def run(command, **_):
+            self.folder.mkdir()
+            self.runs += 1
+            return subprocess.CompletedProcess(command, codes[self.runs - 1], stderr="ERROR: no such thing\n")
+
+        python_packages.install(self.folder, self.requirements, run)
+
+    def test_what_is_installed_stays_until_something_else_is_required(self):
+        self.install([0])
+        self.install([])
+        self.assertEqual(self.runs, 1)
+        self.requirements.write_text("a==2\n")
+        self.install([None, 0])
+        self.assertEqual(self.runs, 2)
+
+    def test_a_failure_is_tried_again_and_then_told(self):
+        self.install([1, 0])
+        self.requirements.write_text("b==1\n")
+        with self.assertRaisesRegex(fetch.Failure, "no such thing"):
+            self.install([None, None, 1, 1, 1])
 
 
 class ReasonTest(unittest.TestCase):

@@ -2,8 +2,9 @@
 //
 // Matrices: 2 for each weight and token. Softmax attention: 2 x heads x (key + value width) for
 // each pair of a query and a key that it sees, so windows, chunks and an index's picks count as
-// what they leave; of pooled keys the open pool is read besides the picks. Recurrences: a constant for each element of their state. Norms, rotations and
-// activations aren't counted. Pure functions; thread-safe.
+// what they leave; of pooled keys the open pool is read besides the picks. Recurrences: a constant
+// for each element of their state. Norms, rotations and activations aren't counted. Pure functions;
+// thread-safe.
 #ifndef CAIRN_SIZING_BOUNDS_FLOPS_H_
 #define CAIRN_SIZING_BOUNDS_FLOPS_H_
 
