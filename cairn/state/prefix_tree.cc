@@ -248,6 +248,8 @@ void PrefixTree::MoveLock(Lock& lock, Node* to) {
   lock.node_ = to;
 }
 
+void PrefixTree::ShareLock(const Lock& from, Lock& to) { MoveLock(to, from.node_); }
+
 void PrefixTree::Unlock(Lock& lock) {
   Node* const end = std::exchange(lock.node_, nullptr);
   for (Node* node = end; node != nullptr; node = node->parent) --node->locks;

@@ -60,6 +60,8 @@ class PrefixTree {
   // next token will copy what is partly written.
   void Keep(const StateKey& key, std::span<const TokenId> tokens, SequenceId id, int64_t now_us,
             Lock& lock);
+  // `to` locks the same path as well.
+  void ShareLock(const Lock& from, Lock& to);
   void Unlock(Lock& lock);
 
   // Drops what the policy says until the store has so many bytes free. False: all that may go is

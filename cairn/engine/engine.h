@@ -1,0 +1,168 @@
+// Engine: many generations at once on one model. Token ids in, token ids out.
+//
+// Submit queues a generation, Step moves all of them on by one batch and tells the listener what
+// came of it. State is shared through the StateManager: what others have read is not read again.
+// What a generation answers depends on its request alone: not on who else is there, on chunks,
+// preemption or where its prefix came from.
+//
+// Thread safety: none. One thread calls everything; listeners are called on it, from within Step,
+// and must not call the engine back. Time comes from the options' clock and may be virtual.
+#ifndef CAIRN_ENGINE_ENGINE_H_
+#define CAIRN_ENGINE_ENGINE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cairn/base/ids.h"
+#include "cairn/base/status.h"
+#include "cairn/engine/sampler.h"
+#include "cairn/models/model.h"
+#include "cairn/state/state_manager.h"
+
+namespace cairn {
+
+using GenerationId = Id<struct GenerationTag, int64_t>;
+
+// Which tokens may come next, of answers that must follow a grammar. One object per answer; it sees
+// every token of it in order.
+class TokenConstraint {
+ public:
+  virtual ~TokenConstraint() = default;
+  // Sets scores of tokens that may not come now to minus infinity. At least one is left.
+  virtual void Restrict(std::span<float> logits) = 0;
+  virtual void Accept(TokenId token) = 0;
+  // A copy in its present state.
+  virtual std::unique_ptr<TokenConstraint> Clone() const = 0;
+};
+
+// A text, as tokens, to go on with.
+struct GenerationRequest {
+  std::vector<TokenId> prompt;  // at least one token
+  int64_t max_tokens = 0;       // of each answer; 0: the prompt is read and kept, nothing more
+  int32_t answers = 1;          // forks of the prompt; answer i draws with seed + i
+  SamplingOptions sampling;
+  // Added to logits before all else, by rising id; minus infinity forbids a token.
+  std::vector<std::pair<TokenId, float>> logit_bias;
+  std::vector<TokenId> ends;  // an answer ends where it would come to one of these
+  bool wants_logprobs = false;
+  int32_t top_logprobs = 0;                     // that many of the likeliest tokens beside each
+  std::unique_ptr<TokenConstraint> constraint;  // null: any token
+  std::string tenant;                           // state is shared within a tenant only
+  int32_t priority = 0;                         // higher ones first
+  int64_t deadline_us = 0;                      // of the engine's clock, 0: none
+  bool wants_embedding = false;
+};
+
+struct TokenLogprob {
+  TokenId token;
+  float logprob = 0;  // natural logarithm, of the softmax over the model's logits
+};
+
+// One more token of an answer.
+struct GeneratedToken {
+  GenerationId id;
+  int32_t answer = 0;
+  TokenId token;
+  float logprob = 0;                        // if wanted
+  std::span<const TokenLogprob> likeliest;  // if wanted; likeliest first
+};
+
+enum class GenerationEnd : uint8_t {
+  kEnd,        // one of `ends`
+  kLength,     // max_tokens
+  kContext,    // the context is full
+  kStopped,    // the listener said so
+  kCancelled,  // Cancel
+  kDeadline,
+  kFailed,  // `problem` says why
+};
+
+struct GenerationUsage {
+  TokenCount prompt;
+  StateOrigin origin;  // where the prompt's state came from when it first began
+  int64_t preemptions = 0;
+  int64_t queued_us = 0;       // from Submit until its first batch
+  int64_t first_token_us = 0;  // from Submit
+};
+
+// The end of one answer; after the last of a generation's answers its id means nothing any more.
+struct GenerationEnded {
+  GenerationId id;
+  int32_t answer = 0;
+  GenerationEnd reason = GenerationEnd::kEnd;
+  int64_t tokens = 0;   // of this answer
+  bool last = true;     // of the generation's answers
+  std::string problem;  // of kFailed
+  GenerationUsage usage;
+};
+
+class GenerationListener {
+ public:
+  virtual ~GenerationListener() = default;
+  // False ends this answer here (kStopped); the token counts as one of it.
+  virtual bool OnToken(const GeneratedToken& token) = 0;
+  virtual void OnEnd(const GenerationEnded& end) = 0;
+  // Of the chunks of a long prompt, so that somebody can watch.
+  virtual void OnPromptProgress(GenerationId /*id*/, TokenCount /*done*/, TokenCount /*total*/) {}
+};
+
+struct EngineStats {
+  int64_t waiting = 0;
+  int64_t running = 0;  // answers that have a sequence
+  int64_t submitted = 0, finished = 0, failed = 0, cancelled = 0, refused = 0;
+  int64_t preemptions = 0;
+  int64_t steps = 0;
+  int64_t prompt_tokens = 0;  // computed, those that were resumed aside
+  int64_t resumed_tokens = 0;
+  int64_t answer_tokens = 0;
+  int64_t busy_us = 0;  // inside the model
+  int64_t last_batch_tokens = 0;
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // Errors, at once: kInvalidArgument (an empty prompt, a token outside the vocabulary, a prompt as
+  // long as the context, an option out of range), kExhausted (the queue is full, or the budget of
+  // state could never hold it: the message says how many bytes are missing). `listener` must
+  // outlive the generation.
+  virtual Result<GenerationId> Submit(GenerationRequest request, GenerationListener& listener) = 0;
+  // Its answers end with kCancelled in the next Step. An id that has ended is ignored.
+  virtual void Cancel(GenerationId id) = 0;
+
+  // One batch. kIdle: nothing is to be done until Submit; kWaiting: only reads of lower tiers are
+  // on the way.
+  enum class Progress : uint8_t { kComputed, kWaiting, kIdle };
+  virtual Progress Step() = 0;
+
+  virtual const EngineStats& stats() const = 0;
+  virtual const ModelSpec& spec() const = 0;
+  virtual TokenCount context() const = 0;
+};
+
+struct EngineOptions {
+  TokenCount context{4096};     // of one sequence
+  int64_t max_running = 64;     // answers at once
+  int64_t max_waiting = 1024;   // generations
+  TokenCount step_tokens{512};  // of one batch, at most
+  // While answers wait for their next token, a batch takes only as many prompt tokens as keep a
+  // step near this. 0: no such limit.
+  int64_t target_step_us = 50'000;
+  std::string weights;              // fingerprint of the model's files, for keys
+  std::function<int64_t()> now_us;  // null: the machine's clock
+};
+
+// All must outlive the engine.
+Result<std::unique_ptr<Engine>> MakeEngine(Model& model, StateManager& state,
+                                           EngineOptions options);
+
+}  // namespace cairn
+
+#endif  // CAIRN_ENGINE_ENGINE_H_

@@ -1,0 +1,130 @@
+#include "cairn/state/state_manager.h"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "cairn/state/prefix_tree_model_for_tests.h"
+
+namespace cairn {
+namespace {
+
+constexpr int64_t kRow = 32;
+
+StateLayout MakeLayout(bool with_fixed) {
+  Rows rows;
+  rows.name = "keys";
+  rows.width = 16;
+  Fixed fixed;
+  fixed.name = "memory";
+  fixed.elements = ElementCount(16);
+  LayerState layer{.components = {rows}};
+  if (with_fixed) layer.components.emplace_back(fixed);
+  return *StateLayout::Make({.layers = {layer}});
+}
+
+Tokens Numbers(int64_t count, int32_t first = 0) {
+  Tokens tokens;
+  for (int64_t i = 0; i < count; ++i) tokens.emplace_back(first + static_cast<int32_t>(i));
+  return tokens;
+}
+
+// A store and its manager, fed as an engine would.
+class Fed {
+ public:
+  explicit Fed(bool with_fixed, Bytes budget = Bytes(1 << 20)) {
+    store_ = *StateStore::Make(MakeLayout(with_fixed), {.budget = budget});
+    manager_ = *StateManager::Make(*store_, {});
+  }
+  StateManager& manager() { return *manager_; }
+  StateStore& store() { return *store_; }
+
+  LeaseId Open(const Tokens& tokens) {
+    const Result<LeaseId> id = manager_->Open(key_, tokens, ++now_us_);
+    REQUIRE(id.has_value());
+    return *id;
+  }
+  // Reads what is missing of the tokens.
+  Status Read(LeaseId id, const Tokens& tokens) {
+    const SequenceId sequence = manager_->Sequence(id);
+    const TokenCount added =
+        TokenCount(static_cast<int64_t>(tokens.size())) - store_->Length(sequence);
+    CAIRN_TRY(manager_->Prepare(id, added));
+    WriteTokens(store_->layout(), store_->View(sequence), StampsOf(key_, tokens));
+    store_->Commit(sequence, added);
+    CheckBytes(*store_, sequence, key_, tokens);
+    return {};
+  }
+  void Close(LeaseId id, const Tokens& tokens) { manager_->Close(id, tokens, ++now_us_); }
+
+ private:
+  StateKey key_;
+  int64_t now_us_ = 0;
+  std::unique_ptr<StateStore> store_;
+  std::unique_ptr<StateManager> manager_;
+};
+
+}  // namespace
+
+TEST_CASE("A lease begins with what others have read, but for its last token") {
+  for (const bool with_fixed : {false, true}) {
+    Fed fed(with_fixed);
+    const Tokens first = Numbers(100);
+    const LeaseId a = fed.Open(first);
+    REQUIRE(fed.Read(a, first));
+    fed.Close(a, first);
+
+    Tokens second = first;
+    second.emplace_back(7);
+    const LeaseId b = fed.Open(second);
+    CHECK(fed.manager().Origin(b).memory == TokenCount(100));
+    CHECK(fed.manager().Origin(b).why == MissReason::kNone);
+    REQUIRE(fed.Read(b, second));
+    fed.Close(b, second);
+
+    const LeaseId c = fed.Open(second);
+    CHECK(fed.manager().Origin(c).memory == TokenCount(100));
+    fed.manager().Drop(c);
+    fed.manager().Audit();
+  }
+}
+
+TEST_CASE("A fork reads on by itself") {
+  Fed fed(/*with_fixed=*/true);
+  const Tokens prompt = Numbers(40);
+  const LeaseId a = fed.Open(prompt);
+  REQUIRE(fed.Read(a, prompt));
+  const Result<LeaseId> b = fed.manager().Fork(a);
+  REQUIRE(b.has_value());
+  Tokens left = prompt;
+  left.emplace_back(1);
+  Tokens right = prompt;
+  right.emplace_back(2);
+  REQUIRE(fed.Read(a, left));
+  REQUIRE(fed.Read(*b, right));
+  fed.Close(a, left);
+  fed.Close(*b, right);
+  fed.manager().Audit();
+}
+
+TEST_CASE("What is live stays and what is kept goes when bytes are short") {
+  Fed fed(/*with_fixed=*/false, Bytes(100 * kRow));
+  const Tokens kept = Numbers(64);
+  const LeaseId a = fed.Open(kept);
+  REQUIRE(fed.Read(a, kept));
+  fed.Close(a, kept);
+  const Tokens live = Numbers(80, 1000);
+  const LeaseId b = fed.Open(live);
+  REQUIRE(fed.Read(b, live));
+  CHECK(fed.manager().tree().stats().evictions > 0);
+  const Tokens other = Numbers(64, 2000);
+  const LeaseId c = fed.Open(other);
+  CHECK_FALSE(fed.Read(c, other).has_value());
+  fed.manager().Drop(c);
+  fed.Close(b, live);
+  fed.manager().Audit();
+}
+
+}  // namespace cairn
