@@ -45,7 +45,8 @@ class TokenConstraint {
 struct GenerationRequest {
   std::vector<TokenId> prompt;  // at least one token
   int64_t max_tokens = 0;       // of each answer; 0: the prompt is read and kept, nothing more
-  int32_t answers = 1;          // forks of the prompt; answer i draws with seed + i
+  int32_t answers = 1;          // forks of the prompt, at most kMaxAnswers; answer i draws with
+                                // seed + i
   SamplingOptions sampling;
   // Added to logits before all else, by rising id; minus infinity forbids a token.
   std::vector<std::pair<TokenId, float>> logit_bias;
@@ -56,8 +57,10 @@ struct GenerationRequest {
   std::string tenant;                           // state is shared within a tenant only
   int32_t priority = 0;                         // higher ones first
   int64_t deadline_us = 0;                      // of the engine's clock, 0: none
-  bool wants_embedding = false;
+  bool wants_embedding = false;  // kUnsupported so far: models don't hand out hidden states
 };
+
+inline constexpr int32_t kMaxAnswers = 128;
 
 struct TokenLogprob {
   TokenId token;
@@ -136,6 +139,9 @@ class Engine {
   virtual Result<GenerationId> Submit(GenerationRequest request, GenerationListener& listener) = 0;
   // Its answers end with kCancelled in the next Step. An id that has ended is ignored.
   virtual void Cancel(GenerationId id) = 0;
+  // From now on Submit refuses with kCancelled. What is there goes on to its end; what hasn't ended
+  // at `deadline_us` (0: never) then ends with kDeadline. Step says kIdle when all is done.
+  virtual void Drain(int64_t /*deadline_us*/) {}
 
   // One batch. kIdle: nothing is to be done until Submit; kWaiting: only reads of lower tiers are
   // on the way.
