@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "cairn/base/env.h"
 #include "cairn/base/executor_for_tests.h"
 #include "cairn/base/file_system_for_tests.h"
+#include "cairn/base/seed_for_tests.h"
 #include "cairn/state/disk_store.h"
 
 namespace cairn {
@@ -316,7 +316,7 @@ constexpr Scenario kScenarios[] = {
 };
 
 TEST_CASE("an acknowledged object is read bit for bit or was evicted or damaged on purpose") {
-  const uint64_t seed = RandomSeed();
+  const uint64_t seed = SeedForTests();
   for (const Scenario& scenario : kScenarios) {
     constexpr int kRounds = 4;
     constexpr int kSteps = 5'000;

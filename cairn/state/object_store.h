@@ -108,6 +108,9 @@ class ObjectStore {
   // As Poll, but waits until there is one, at most `timeout_us`. For tools and tests: an engine has
   // better things to do.
   virtual std::vector<ObjectCompletion> Wait(int64_t timeout_us) = 0;
+  // Objects that have come since the last call by others' doing: another process's, on a store that
+  // several share.
+  virtual std::vector<ObjectInfo> Arrivals() { return {}; }
   // Returns when no request is on its way; their completions wait to be polled.
   virtual void Flush() = 0;
 

@@ -109,6 +109,20 @@ TokenCount PrefixTree::Match(const StateKey& key, std::span<const TokenId> token
   return root == nullptr ? TokenCount(0) : Choose(Walk(*root, tokens), most).tokens;
 }
 
+PrefixTree::Path PrefixTree::RowsOf(const StateKey& key, std::span<const TokenId> tokens) const {
+  Path path;
+  Node* root = FindRoot(key);
+  if (root == nullptr) return path;
+  const Place place = Walk(*root, tokens);
+  path.tokens = place.tokens;
+  path.goes_on = place.tokens < place.node->to() || !place.node->children.empty();
+  for (const Node* node = place.node; node->parent != nullptr; node = node->parent) {
+    path.rows.push_back(&node->rows);
+  }
+  std::ranges::reverse(path.rows);
+  return path;
+}
+
 Result<PrefixTree::Resumed> PrefixTree::Resume(const StateKey& key, std::span<const TokenId> tokens,
                                                TokenCount most, int64_t now_us, Lock& lock) {
   CAIRN_CHECK(!lock.held());
@@ -260,15 +274,20 @@ void PrefixTree::Unlock(Lock& lock) {
 
 bool PrefixTree::MakeRoom(Bytes bytes) {
   while (store_.available() < bytes) {
-    EvictionEntry* victim = policy_->Victim();
-    if (victim == nullptr) return false;
-    ++stats_.evictions;
-    Node& node = *static_cast<Node*>(victim->owner);
-    if (victim == &node.tail) {
-      EvictTail(node, bytes - store_.available());
-    } else {
-      EvictPoint(node, *victim);
-    }
+    if (!EvictOne(bytes - store_.available())) return false;
+  }
+  return true;
+}
+
+bool PrefixTree::EvictOne(Bytes wanted) {
+  EvictionEntry* victim = policy_->Victim();
+  if (victim == nullptr) return false;
+  ++stats_.evictions;
+  Node& node = *static_cast<Node*>(victim->owner);
+  if (victim == &node.tail) {
+    EvictTail(node, wanted);
+  } else {
+    EvictPoint(node, *victim);
   }
   return true;
 }

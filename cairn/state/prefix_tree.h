@@ -50,6 +50,14 @@ class PrefixTree {
 
   // The longest prefix, of at most `most` tokens, that a sequence could resume from.
   TokenCount Match(const StateKey& key, std::span<const TokenId> tokens, TokenCount most) const;
+  // The rows of the tokens that are here, from position 0 on, whether one can resume there or not;
+  // valid until the tree changes.
+  struct Path {
+    TokenCount tokens;
+    std::vector<const KeptRows*> rows;
+    bool goes_on = false;  // something else follows them here
+  };
+  Path RowsOf(const StateKey& key, std::span<const TokenId> tokens) const;
   // Makes a sequence of that prefix, perhaps of no tokens, and locks its path; makes room by
   // eviction. A caller that needs logits asks for one token less than it has.
   // kExhausted: too many sequences, or nothing is left that could go.
@@ -67,10 +75,13 @@ class PrefixTree {
   // Drops what the policy says until the store has so many bytes free. False: all that may go is
   // gone, and it isn't enough.
   bool MakeRoom(Bytes bytes);
+  // Drops the policy's next choice, or of a long end as much as frees `wanted` bytes. False:
+  // nothing may go.
+  bool EvictOne(Bytes wanted);
 
   const Stats& stats() const { return stats_; }
-  // CHECKs the invariants, and the store's with the tree's references.
-  void Audit() const;
+  // CHECKs the invariants, and the store's with the tree's references and `others`.
+  void Audit(const KeptVisitor& others = {}) const;
 
  private:
   struct Point {

@@ -16,7 +16,7 @@ std::vector<const PrefixTree::Node*> PrefixTree::AllNodes() const {
   return nodes;
 }
 
-void PrefixTree::Audit() const {
+void PrefixTree::Audit(const KeptVisitor& others) const {
   const std::vector<const Node*> nodes = AllNodes();
   int64_t points = 0;
   for (const Node* node : nodes) {
@@ -25,7 +25,8 @@ void PrefixTree::Audit() const {
   }
   CAIRN_CHECK(stats_.nodes == static_cast<int64_t>(nodes.size() - roots_.size()));
   CAIRN_CHECK(stats_.points == points);
-  cairn::Audit(store_, [&nodes](const RefVisitor& visit) {
+  cairn::Audit(store_, [&](const RefVisitor& visit) {
+    if (others) others(visit);
     for (const Node* node : nodes) {
       ForEachRef(node->rows, visit);
       for (const auto& point : node->points) ForEachRef(point->state, visit);

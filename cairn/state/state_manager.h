@@ -20,10 +20,16 @@
 
 #include "cairn/base/ids.h"
 #include "cairn/base/status.h"
-#include "cairn/state/eviction.h"
+#include "cairn/state/compute_cost.h"
+#include "cairn/state/object_store.h"
 #include "cairn/state/prefix_tree.h"
+#include "cairn/state/recent_tags.h"
 #include "cairn/state/state_key.h"
 #include "cairn/state/state_store.h"
+#include "cairn/state/tier.h"
+#include "cairn/state/tier_objects.h"
+#include "cairn/state/tier_reader.h"
+#include "cairn/state/tier_writer.h"
 
 namespace cairn {
 
@@ -51,10 +57,28 @@ struct StateOrigin {
 
 class StateManager {
  public:
+  struct TierOptions {
+    std::string name;      // as usage and metrics call it: "disk", "store"
+    ObjectStore* objects;  // outlives the manager, which alone polls it
+  };
   struct Options {
     std::string policy = "lru";
+    std::vector<TierOptions> tiers;  // the fastest first
+    TokenCount run_tokens{0};        // of a tier's objects; 0: RunTokensFor
   };
-  static Result<std::unique_ptr<StateManager>> Make(StateStore& store, Options options);
+  struct Stats {
+    int64_t opened = 0;
+    int64_t opened_tokens = 0;   // that were asked for
+    int64_t memory_tokens = 0;   // resumed from memory
+    int64_t loaded_tokens = 0;   // read from tiers
+    int64_t loads = 0;           // that ended well
+    int64_t loads_failed = 0;    // an object was absent, damaged or unreadable
+    int64_t loads_late = 0;      // given up: computing had been faster
+    int64_t loads_declined = 0;  // never begun for that reason
+    int64_t refused = 0;         // Prepare found no bytes
+    std::string problem;         // the last load's that failed
+  };
+  static Result<std::unique_ptr<StateManager>> Make(StateStore& store, const Options& options);
   ~StateManager();
   StateManager(const StateManager&) = delete;
   StateManager& operator=(const StateManager&) = delete;
@@ -84,26 +108,82 @@ class StateManager {
   // Gives back without keeping.
   void Drop(LeaseId id);
 
-  // Ends what has arrived.
+  // The tokens [from, from + count) of a sequence took so long to compute; loads are weighed
+  // against it.
+  void NoteCompute(TokenCount from, TokenCount count, int64_t took_us);
+
+  // Ends what has arrived, hands on what waits.
   void Poll(int64_t now_us);
-  // What leases and what is kept hold; CHECKs the invariants of all parts.
+  // Waits until all that was kept is on the tiers: for an orderly end.
+  void Flush(int64_t now_us);
+  // Whether Poll has anything to wait for.
+  bool idle() const { return writer_.idle() && reader_.loading() == 0; }
+  // How many leases are not ready.
+  int64_t loading() const;
+
+  const Stats& stats() const { return stats_; }
+  const TierWriter::Stats& writes() const { return writer_.stats(); }
+  std::span<const Tier> tiers() const { return tiers_; }
+  // CHECKs the invariants of all parts, and that every block is somebody's.
   void Audit() const;
 
  private:
+  // A load that fails is tried anew, with what is left; so often.
+  static constexpr int kLoadTries = 3;
+  enum class Phase : uint8_t {
+    kReady,
+    kReading,  // `load` is on its way
+    kToBegin,  // there was no room yet
+  };
   struct Lease {
     StateKey key;
-    SequenceId sequence;
+    Phase phase = Phase::kToBegin;
+    SequenceId sequence;  // if ready
     PrefixTree::Lock lock;
     StateOrigin origin;
+    TokenCount kept;  // length when it was last kept
+    // While it isn't ready:
+    std::vector<TokenId> tokens;
+    LoadId load;
+    TokenCount load_tokens, load_shared;
+    std::string load_tier;
+    int64_t load_began_us = 0;
+    double load_expected_us = 0;
+    int64_t give_up_us = 0;
+    int tries_left = 0;
   };
-  StateManager(StateStore& store, std::unique_ptr<EvictionPolicy> policy);
+
+  StateManager(StateStore& store, std::unique_ptr<EvictionPolicy> policy, const Options& options);
   Lease& At(LeaseId id);
   const Lease& At(LeaseId id) const;
+  const Lease& ReadyAt(LeaseId id) const;
+  Lease& ReadyAt(LeaseId id);
+  LeaseId Insert(Lease lease);
+
+  static std::vector<Tier> TiersOf(const Options& options);
+  int64_t SnapshotSpacing() const;
+  bool MakeRoom(Bytes bytes);
+  Status Begin(Lease& lease, std::span<const TokenId> tokens, int64_t now_us);
+  bool BeginLoad(Lease& lease, std::span<const TokenId> tokens, TokenCount resumable,
+                 int64_t now_us);
+  bool IsWorthIt(const LoadPlan& plan, TokenCount resumable) const;
+  void EndLoad(Lease& lease, int64_t now_us);
+  MissReason WhyNoMore(const Lease& lease, std::span<const TokenId> tokens, TokenCount most) const;
+  void KeepAndWrite(Lease& lease, std::span<const TokenId> tokens, int64_t now_us, bool with_end);
+  void Advance(Lease& lease, int64_t now_us);
+  void NoteReadTime(const Lease& lease, int64_t now_us);
 
   StateStore& store_;
   std::unique_ptr<PrefixTree> tree_;
+  const TokenCount run_tokens_;
+  std::vector<Tier> tiers_;
+  TierWriter writer_;
+  TierReader reader_;
+  ComputeCost compute_cost_;
+  RecentTags recent_;  // of what was kept, by whole runs
   std::unordered_map<LeaseId, Lease> leases_;
   int64_t next_lease_ = 1;
+  Stats stats_;
 };
 
 }  // namespace cairn

@@ -87,6 +87,26 @@ class StateStore {
   // wiped. kExhausted: too many sequences, or no bytes; then nothing was asked for.
   Result<SequenceId> Load(TokenCount tokens, const FillBlock& fill);
 
+  // ---- State that comes from elsewhere in pieces, or goes there. ----
+
+  // References to blocks: those of `ranges` (by ClassIndex) by class and position, then with
+  // `fixed` the Fixed region. REQUIRES `id` is at rest and holds them.
+  std::vector<BlockRef> ShareBlocks(SequenceId id, std::span<const BlockRange> ranges,
+                                    bool fixed) const;
+  std::span<std::byte> BytesOf(const BlockRef& block) const;
+  // A sequence of so many tokens that is not at rest until EndLoad. Full blocks of the first
+  // `shared` tokens come from `path`, pieces of [0, shared) or more, one behind the other; all
+  // others are its own, and somebody writes to those of LoadingBlocks. kExhausted: too many
+  // sequences, or no bytes. REQUIRES 0 <= shared <= tokens <= kMaxStateTokens.
+  Result<SequenceId> BeginLoad(std::span<const KeptRows* const> path, TokenCount shared,
+                               TokenCount tokens);
+  Bytes BytesToLoad(TokenCount shared, TokenCount tokens) const;
+  // As ShareBlocks; REQUIRES nobody shares them.
+  std::vector<BlockRef> LoadingBlocks(SequenceId id, std::span<const BlockRange> ranges,
+                                      bool fixed) const;
+  // All blocks are written. Rows beyond the tokens are wiped.
+  void EndLoad(SequenceId id);
+
   // ---- Pieces that outlive a sequence: kept_state.h. REQUIRES `id` is at rest. ----
 
   // Rows of the tokens [from, to). REQUIRES from <= to <= length.
@@ -169,6 +189,8 @@ class StateStore {
                         TokenCount tokens) const;
   void OwnOpenBlock(BlockTable& table, ClassIndex block_class, TokenCount tokens);
   void WipeAfter(Sequence& sequence, ClassIndex block_class, TokenCount tokens);
+  static std::vector<BlockRef> Share(const Sequence& sequence, std::span<const BlockRange> ranges,
+                                     bool fixed);
 
   StateLayout layout_;
   Options options_;

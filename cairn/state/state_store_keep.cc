@@ -97,32 +97,6 @@ Result<SequenceId> StateStore::Resume(std::span<const KeptRows* const> path, con
   return Insert(std::move(sequence));
 }
 
-Result<SequenceId> StateStore::Load(TokenCount tokens, const FillBlock& fill) {
-  CAIRN_CHECK(tokens >= TokenCount(0) && tokens <= kMaxStateTokens);
-  CAIRN_TRY(CheckRoomForSequence());
-  CAIRN_TRY(CheckRoomForBytes(layout_.AllocatedBytes(tokens)));
-  Sequence sequence;
-  sequence.length = tokens;
-  for (size_t i = 0; i < layout_.classes().size(); ++i) {
-    const BlockClass& c = layout_.classes()[i];
-    const BlockRange held = layout_.BlocksHeld(ClassOf(i), tokens);
-    const int64_t rows = c.RowsCompleted(tokens);
-    BlockTable& table = sequence.tables.emplace_back();
-    table.KeepOnly({.first = held.first, .end = held.first});
-    for (int64_t b = held.first; b < held.end; ++b) {
-      table.Append(arena_->Allocate(ClassOf(i)));
-      fill({table.At(b).data(), static_cast<size_t>(c.block_bytes.value())});
-      const int64_t used = rows - b * kRowsPerBlock;
-      if (used < kRowsPerBlock) ZeroRowsFrom(layout_, c, used, table.At(b).data());
-    }
-  }
-  if (HasFixed()) {
-    sequence.fixed = arena_->Allocate(FixedClass());
-    fill({sequence.fixed.data(), static_cast<size_t>(layout_.fixed_bytes().value())});
-  }
-  return Insert(std::move(sequence));
-}
-
 // Of a block at a border the later piece's copy has the rows of both.
 BlockTable StateStore::ResumeRows(std::span<const KeptRows* const> path, ClassIndex block_class,
                                   TokenCount tokens) const {
