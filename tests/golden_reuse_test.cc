@@ -3,42 +3,16 @@
 #include <doctest/doctest.h>
 
 #include "cairn/base/temp_folder_for_tests.h"
-#include "cairn/engine/state_identity.h"
 #include "cairn/state/audit.h"
 #include "cairn/state/prefix_tree.h"
 #include "cairn/state/session_file.h"
+#include "tests/cold_run_for_tests.h"
 #include "tests/model_for_tests.h"
 
 namespace cairn {
 namespace {
 
 constexpr int64_t kHead = 37;  // in the middle of a block, and of most windows
-
-StateKey KeyOf(LoadedModel& loaded) {
-  const StateIdentity identity = IdentityOf(loaded.model().spec(), TokenCount(0), "a golden");
-  return cairn::KeyOf(identity, loaded.model().layout().spec());
-}
-
-// What a whole prompt gives when nothing is reused.
-struct Cold {
-  std::vector<float> logits;
-  StateBytes state;
-
-  Cold(LoadedModel& loaded, std::span<const TokenId> prompt) {
-    const SequenceId id = *loaded.store().Create();
-    logits = loaded.Feed(id, prompt, 512);
-    state = loaded.StateOf(id);
-    loaded.store().Release(id);
-  }
-
-  // CHECKs the rest of the prompt on a sequence that has read some of it.
-  void Continue(LoadedModel& loaded, SequenceId id, std::span<const TokenId> prompt) const {
-    const int64_t read = loaded.store().Length(id).value();
-    const std::vector<float> rest = loaded.Feed(id, prompt.subspan(static_cast<size_t>(read)), 512);
-    CHECK(SameBits(rest, std::span(logits).last(rest.size())));
-    CHECK(loaded.StateOf(id) == state);
-  }
-};
 
 }  // namespace
 
@@ -49,7 +23,7 @@ TEST_CASE(
     const Golden golden = ReadGolden(name);
     LoadedModel loaded(GoldenFolder(name), {DType::kF16, DType::kF16}, 1);
     const Cold cold(loaded, golden.prompt);
-    const StateKey key = KeyOf(loaded);
+    const StateKey key = GoldenKey(loaded);
     PrefixTree tree(loaded.store(), *MakeEvictionPolicy("lru"));
 
     const auto head = std::span(golden.prompt).first(kHead);
@@ -86,10 +60,10 @@ TEST_CASE(
     const Cold cold(first, golden.prompt);
     const SequenceId id = *first.store().Create();
     first.Feed(id, head, 512);
-    REQUIRE(WriteSession(path, KeyOf(first), head, "", first.store(), id));
+    REQUIRE(WriteSession(path, GoldenKey(first), head, "", first.store(), id));
 
     LoadedModel second(GoldenFolder(name), {DType::kBF16, DType::kBF16}, 2);
-    const auto session = ReadSession(path, KeyOf(second), second.store());
+    const auto session = ReadSession(path, GoldenKey(second), second.store());
     REQUIRE(session.has_value());
     CHECK(session->why_not == "");
     REQUIRE(session->state.has_value());
@@ -98,7 +72,7 @@ TEST_CASE(
 
     LoadedModel other(GoldenFolder(name), {DType::kF32, DType::kBF16}, 1);
     if (other.model().layout().spec() == second.model().layout().spec()) continue;  // Fixed alone
-    const auto refused = ReadSession(path, KeyOf(other), other.store());
+    const auto refused = ReadSession(path, GoldenKey(other), other.store());
     REQUIRE(refused.has_value());
     CHECK_FALSE(refused->state.has_value());
   }

@@ -125,7 +125,7 @@ void LoadedModel::Keep(Result<std::unique_ptr<Model>> model) {
   model_ = std::move(*model);
   auto store = StateStore::Make(
       model_->layout(),
-      {.budget = Bytes(int64_t{1} << 32), .max_sequences = 8, .reserved_tokens = TokenCount(2048)});
+      {.budget = Bytes(int64_t{1} << 32), .max_sequences = 64, .reserved_tokens = TokenCount(2048)});
   REQUIRE_MESSAGE(store.has_value(), (store ? "" : store.error().message));
   store_ = std::move(*store);
 }

@@ -112,6 +112,9 @@ class StateManager {
   // against it.
   void NoteCompute(TokenCount from, TokenCount count, int64_t took_us);
 
+  // Drops kept state until so many bytes are free. False: all that may go is gone.
+  bool MakeRoom(Bytes bytes);
+
   // Ends what has arrived, hands on what waits.
   void Poll(int64_t now_us);
   // Waits until all that was kept is on the tiers: for an orderly end.
@@ -162,7 +165,6 @@ class StateManager {
 
   static std::vector<Tier> TiersOf(const Options& options);
   int64_t SnapshotSpacing() const;
-  bool MakeRoom(Bytes bytes);
   Status Begin(Lease& lease, std::span<const TokenId> tokens, int64_t now_us);
   bool BeginLoad(Lease& lease, std::span<const TokenId> tokens, TokenCount resumable,
                  int64_t now_us);

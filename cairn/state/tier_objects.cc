@@ -46,8 +46,12 @@ ObjectKey KeyOf(std::string_view kind, TokenCount run_tokens, const Sha256& chai
 }  // namespace
 
 ObjectMetadata MetadataOf(const TierObject& object) {
-  return {static_cast<uint64_t>(object.kind), static_cast<uint64_t>(object.from.value()),
-          static_cast<uint64_t>(object.to.value()), object.state_key, object.before};
+  return {static_cast<uint64_t>(object.kind),
+          static_cast<uint64_t>(object.from.value()),
+          static_cast<uint64_t>(object.to.value()),
+          object.state_key,
+          object.before,
+          object.after};
 }
 
 std::optional<TierObject> TierObjectOf(const ObjectMetadata& metadata) {
@@ -59,7 +63,8 @@ std::optional<TierObject> TierObjectOf(const ObjectMetadata& metadata) {
                     .from = TokenCount(static_cast<int64_t>(metadata[1])),
                     .to = TokenCount(static_cast<int64_t>(metadata[2])),
                     .state_key = metadata[3],
-                    .before = metadata[4]};
+                    .before = metadata[4],
+                    .after = metadata[5]};
 }
 
 TokenCount RunTokensFor(const StateLayout& layout) {
@@ -123,18 +128,21 @@ TierObject PrefixChain::Run(int64_t run) const {
           .from = run_tokens_ * run,
           .to = run_tokens_ * (run + 1),
           .state_key = state_key_,
-          .before = Tag(run)};
+          .before = Tag(run),
+          .after = Tag(run + 1)};
 }
 
-ObjectKey PrefixChain::EndKey(TokenCount n) const {
+Sha256 PrefixChain::ChainAt(TokenCount n) const {
   CAIRN_CHECK(n > TokenCount(0) && n <= tokens());
   const int64_t runs = n.value() / run_tokens_.value();
   const int64_t from = runs * run_tokens_.value();
   Sha256 chain = chain_[static_cast<size_t>(runs)];
   chain.Update(std::as_bytes(
       tokens_.subspan(static_cast<size_t>(from), static_cast<size_t>(n.value() - from))));
-  return KeyOf("end", run_tokens_, chain);
+  return chain;
 }
+
+ObjectKey PrefixChain::EndKey(TokenCount n) const { return KeyOf("end", run_tokens_, ChainAt(n)); }
 
 TierObject PrefixChain::End(TokenCount n) const {
   const int64_t runs = n.value() / run_tokens_.value();
@@ -142,7 +150,13 @@ TierObject PrefixChain::End(TokenCount n) const {
           .from = run_tokens_ * runs,
           .to = n,
           .state_key = state_key_,
-          .before = Tag(runs)};
+          .before = Tag(runs),
+          .after = TagOf(ChainAt(n).Finish())};
+}
+
+std::span<const TokenId> PrefixChain::TokensOf(const TierObject& object) const {
+  return tokens_.subspan(static_cast<size_t>(object.from.value()),
+                         static_cast<size_t>((object.to - object.from).value()));
 }
 
 }  // namespace cairn

@@ -6,7 +6,9 @@
 // blocks beyond its last whole run, windows, chunks, Fixed components. So the runs before n and the
 // end at n bring a sequence of n tokens back, and conversations with one beginning share its runs.
 //
-// The bytes of an object are those of a sequence at rest: a function of its key, like its size.
+// Behind the blocks an object has its tokens, [from, to), so that it can be checked against what
+// was asked for, and recomputed. A run that fills no block is tokens alone; nobody needs to read
+// it. The bytes of an object are those of a sequence at rest: a function of its key, like its size.
 // Keys go on over tokens as state_key.h's do. Thread safety: pure functions; PrefixChain is
 // immutable.
 #ifndef CAIRN_STATE_TIER_OBJECTS_H_
@@ -35,6 +37,8 @@ struct TierObject {
   TokenCount from, to;     // [from, to); an end begins where its last whole run ends
   uint64_t state_key = 0;  // tag of the StateKey
   uint64_t before = 0;     // tag of the tokens [0, from): ends are found by it
+  uint64_t after = 0;      // tag of the tokens [0, to)
+  Bytes TokenBytes() const { return Bytes(sizeof(TokenId)) * (to - from).value(); }
   bool operator==(const TierObject&) const = default;
 };
 ObjectMetadata MetadataOf(const TierObject& object);
@@ -48,7 +52,7 @@ TokenCount RunTokensFor(const StateLayout& layout);
 struct TierBlocks {
   std::vector<BlockRange> ranges;
   bool fixed = false;
-  Bytes bytes;
+  Bytes bytes;  // of the blocks
 };
 TierBlocks RunBlocks(const StateLayout& layout, TokenCount run_tokens, int64_t run);
 // Of no bytes where a sequence of so many tokens is made of whole runs alone.
@@ -71,8 +75,11 @@ class PrefixChain {
   TierObject End(TokenCount n) const;
   // Of the tokens of the first `runs` runs.
   uint64_t Tag(int64_t runs) const;
+  std::span<const TokenId> TokensOf(const TierObject& object) const;
 
  private:
+  Sha256 ChainAt(TokenCount n) const;
+
   std::span<const TokenId> tokens_;
   TokenCount run_tokens_;
   uint64_t state_key_;

@@ -89,6 +89,9 @@ TEST_CASE("an object's numbers say what it is, and other numbers are refused") {
   const TierObject end = chain.End(TokenCount(70));
   CHECK(end.from == TokenCount(64));
   CHECK(end.before == chain.Tag(2));
+  CHECK(run.before == chain.Tag(1));
+  CHECK(run.after == end.before);
+  CHECK(chain.TokensOf(end).size() == 6);
   CHECK(TierObjectOf(MetadataOf(end)) == end);
   CHECK_FALSE(TierObjectOf({}).has_value());
   CHECK_FALSE(TierObjectOf({3, 0, 1}).has_value());

@@ -6,6 +6,16 @@
 #include "cairn/base/check.h"
 
 namespace cairn {
+namespace {
+
+LoadPlan::Object ObjectOf(const PrefixChain& chain, const ObjectKey& key, const TierObject& object,
+                          TierBlocks blocks) {
+  const std::span<const TokenId> tokens = chain.TokensOf(object);
+  return {
+      .tier = 0, .key = key, .blocks = std::move(blocks), .tokens = {tokens.begin(), tokens.end()}};
+}
+
+}  // namespace
 
 TierReader::~TierReader() = default;
 
@@ -23,11 +33,10 @@ std::vector<LoadPlan::Object> TierReader::RunsFrom(const PrefixChain& chain, int
   std::vector<LoadPlan::Object> objects;
   const int64_t end = std::min(chain.whole_runs(), most.value() / chain.run_tokens().value());
   for (int64_t run = first; run < end; ++run) {
-    LoadPlan::Object object{.tier = 0,
-                            .key = chain.RunKey(run),
-                            .blocks = RunBlocks(store_.layout(), chain.run_tokens(), run)};
+    LoadPlan::Object object = ObjectOf(chain, chain.RunKey(run), chain.Run(run),
+                                       RunBlocks(store_.layout(), chain.run_tokens(), run));
     if (object.blocks.bytes > Bytes(0)) {
-      const std::optional<size_t> tier = TierOf(object.key, object.blocks.bytes, now_us);
+      const std::optional<size_t> tier = TierOf(object.key, object.bytes(), now_us);
       if (!tier) break;
       object.tier = *tier;
     }
@@ -48,9 +57,9 @@ std::optional<TierReader::Tail> TierReader::TailBehind(const PrefixChain& chain,
   std::ranges::sort(ends, std::greater());
   for (const TokenCount n : ends) {
     if (n <= above || n.value() / chain.run_tokens().value() != runs) continue;
-    LoadPlan::Object end{
-        .tier = 0, .key = chain.EndKey(n), .blocks = EndBlocks(layout, chain.run_tokens(), n)};
-    const std::optional<size_t> tier = TierOf(end.key, end.blocks.bytes, now_us);
+    LoadPlan::Object end = ObjectOf(chain, chain.EndKey(n), chain.End(n),
+                                    EndBlocks(layout, chain.run_tokens(), n));
+    const std::optional<size_t> tier = TierOf(end.key, end.bytes(), now_us);
     if (!tier) continue;
     end.tier = *tier;
     Tail tail{.tokens = n, .objects = {}};
@@ -98,7 +107,7 @@ void TierReader::ExpectTime(LoadPlan& plan) const {
     int64_t objects = 0;
     for (const LoadPlan::Object& object : plan.objects) {
       if (object.tier != tier) continue;
-      bytes += object.blocks.bytes;
+      bytes += object.bytes();
       ++objects;
     }
     if (objects > 0) plan.expected_us += tiers_[tier].ReadTimeUs(bytes, objects);
@@ -117,6 +126,8 @@ LoadId TierReader::Start(const LoadPlan& plan, SequenceId id) {
         store_.LoadingBlocks(id, object.blocks.ranges, object.blocks.fixed);
     std::vector<std::span<std::byte>> pieces;
     for (const BlockRef& block : blocks) pieces.push_back(store_.BytesOf(block));
+    std::vector<TokenId> found(object.tokens.size());
+    pieces.push_back(std::as_writable_bytes(std::span(found)));
     const Result<RequestId> request = tiers_[object.tier].store().Get(object.key, pieces);
     if (!request) {
       load.failed = true;
@@ -124,23 +135,30 @@ LoadId TierReader::Start(const LoadPlan& plan, SequenceId id) {
       break;
     }
     ++load.outstanding;
-    requests_.emplace(std::pair(object.tier, *request), load_id);
+    requests_.emplace(
+        std::pair(object.tier, *request),
+        Request{.load = load_id, .expected = object.tokens, .found = std::move(found)});
     std::ranges::move(blocks, std::back_inserter(load.blocks));
   }
   return load_id;
 }
 
 bool TierReader::Take(size_t tier, const ObjectCompletion& completion, int64_t now_us) {
-  const auto request = requests_.find({tier, completion.request});
-  if (request == requests_.end()) return false;
-  const LoadId id = request->second;
-  requests_.erase(request);
+  const auto found = requests_.find({tier, completion.request});
+  if (found == requests_.end()) return false;
+  const Request request = std::move(found->second);
+  requests_.erase(found);
+  const LoadId id = request.load;
   Load& load = loads_.at(id);
   --load.outstanding;
   if (completion.outcome != ObjectOutcome::kDone) {
     load.failed = true;
     load.problem = completion.problem;
     if (completion.outcome == ObjectOutcome::kFailed) tiers_[tier].ReadFailed(now_us);
+  } else if (request.found != request.expected) {
+    load.failed = true;
+    load.problem = tiers_[tier].name() + ": an object of other tokens under this key";
+    tiers_[tier].ReadFailed(now_us);
   }
   DropIfOver(id);
   return true;

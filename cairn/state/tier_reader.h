@@ -34,6 +34,10 @@ struct LoadPlan {
     size_t tier = 0;
     ObjectKey key;
     TierBlocks blocks;
+    std::vector<TokenId> tokens;  // that the object must have
+    Bytes bytes() const {
+      return blocks.bytes + Bytes(sizeof(TokenId)) * static_cast<int64_t>(tokens.size());
+    }
   };
   std::vector<Object> objects;
 };
@@ -74,6 +78,10 @@ class TierReader {
     std::string problem;
     std::vector<BlockRef> blocks;
   };
+  struct Request {
+    LoadId load;
+    std::vector<TokenId> expected, found;
+  };
   // The tier to read it from, in their order; nothing if none has it.
   std::optional<size_t> TierOf(const ObjectKey& key, Bytes size, int64_t now_us) const;
   // Runs from `first` on that the tiers have without a gap.
@@ -93,7 +101,7 @@ class TierReader {
   StateStore& store_;
   const std::span<Tier> tiers_;
   std::unordered_map<LoadId, Load> loads_;
-  std::map<std::pair<size_t, RequestId>, LoadId> requests_;
+  std::map<std::pair<size_t, RequestId>, Request> requests_;
   int64_t next_load_ = 1;
 };
 

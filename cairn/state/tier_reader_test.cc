@@ -54,7 +54,8 @@ TEST_CASE("a load brings back the longest sequence that a tier has, byte for byt
     REQUIRE(plan.has_value());
     CHECK(plan->tokens == TokenCount(100));
     CHECK(plan->objects.size() == 4);
-    CHECK(plan->bytes == below.store->layout().AllocatedBytes(TokenCount(100)));
+    CHECK(plan->bytes ==
+          below.store->layout().AllocatedBytes(TokenCount(100)) + Bytes(sizeof(TokenId)) * 100);
     const SequenceId id = *below.store->BeginLoad({}, TokenCount(0), plan->tokens);
     const LoadId load = below.reader->Start(*plan, id);
     below.disk.Run(2);
@@ -108,6 +109,21 @@ TEST_CASE("nothing is planned that isn't longer, whole, and of these tokens") {
     CHECK(gap.has_value() == !with_fixed);
     if (gap) CHECK(gap->tokens == TokenCount(32));
   }
+}
+
+TEST_CASE("an object of other tokens than its key says is not believed") {
+  Below below(/*with_fixed=*/false, NumberTokens(100));
+  auto& object =
+      below.disk.objects().at(PrefixChain(below.key, below.written, kRun).EndKey(TokenCount(100)));
+  object.bytes.back() ^= std::byte{1};
+  const std::optional<LoadPlan> plan = below.Plan(NumberTokens(120));
+  const SequenceId id = *below.store->BeginLoad({}, TokenCount(0), plan->tokens);
+  const LoadId load = below.reader->Start(*plan, id);
+  below.disk.Run();
+  below.Poll();
+  CHECK(below.reader->StateOf(load) == LoadState::kFailed);
+  below.reader->Abandon(load);
+  CHECK_FALSE(below.Plan(NumberTokens(120)).has_value());  // of a store that lies
 }
 
 TEST_CASE("one object that fails fails the load, and its blocks stay until all requests ended") {

@@ -16,21 +16,22 @@ void TierWriter::Write(const PrefixChain& chain, SequenceId id, bool with_end) {
   const StateLayout& layout = store_.layout();
   CAIRN_CHECK(store_.Length(id) == chain.tokens());
   for (int64_t run = 0; run < chain.whole_runs(); ++run) {
-    Add(chain.RunKey(run), chain.Run(run), RunBlocks(layout, chain.run_tokens(), run), id);
+    Add(chain, chain.RunKey(run), chain.Run(run), RunBlocks(layout, chain.run_tokens(), run), id);
   }
   if (with_end && chain.tokens() > TokenCount(0)) {
-    Add(chain.EndKey(chain.tokens()), chain.End(chain.tokens()),
+    Add(chain, chain.EndKey(chain.tokens()), chain.End(chain.tokens()),
         EndBlocks(layout, chain.run_tokens(), chain.tokens()), id);
   }
   Push();
 }
 
-void TierWriter::Add(const ObjectKey& key, const TierObject& object, const TierBlocks& blocks,
-                     SequenceId id) {
-  if (blocks.bytes == Bytes(0)) return;
+void TierWriter::Add(const PrefixChain& chain, const ObjectKey& key, const TierObject& object,
+                     const TierBlocks& blocks, SequenceId id) {
+  const Bytes bytes = blocks.bytes + object.TokenBytes();
+  if (object.kind == TierObjectKind::kEnd && blocks.bytes == Bytes(0)) return;
   std::vector<size_t> lack;
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
-    if (known_[tier].contains(key) || tiers_[tier].Has(key, blocks.bytes)) continue;
+    if (known_[tier].contains(key) || tiers_[tier].Has(key, bytes)) continue;
     if (stats_.waiting < kMostWaiting) {
       lack.push_back(tier);
     } else {
@@ -41,9 +42,12 @@ void TierWriter::Add(const ObjectKey& key, const TierObject& object, const TierB
   Object& added = objects_[next_object_];
   added.key = key;
   added.metadata = MetadataOf(object);
-  added.bytes = blocks.bytes;
+  added.bytes = bytes;
   added.blocks = store_.ShareBlocks(id, blocks.ranges, blocks.fixed);
   for (const BlockRef& block : added.blocks) added.pieces.emplace_back(store_.BytesOf(block));
+  const std::span<const TokenId> tokens = chain.TokensOf(object);
+  added.tokens.assign(tokens.begin(), tokens.end());
+  added.pieces.push_back(std::as_bytes(std::span(added.tokens)));
   for (const size_t tier : lack) {
     known_[tier].insert(key);
     waiting_.push_back({.tier = tier, .object = next_object_});

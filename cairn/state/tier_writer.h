@@ -64,14 +64,16 @@ class TierWriter {
     ObjectMetadata metadata{};
     Bytes bytes;
     std::vector<BlockRef> blocks;
-    std::vector<std::span<const std::byte>> pieces;
-    int waiting = 0, in_flight = 0;  // tiers
+    std::vector<TokenId> tokens;
+    std::vector<std::span<const std::byte>> pieces;  // of both
+    int waiting = 0, in_flight = 0;                  // tiers
   };
   struct Job {
     size_t tier = 0;
     uint64_t object = 0;  // in objects_, or given up
   };
-  void Add(const ObjectKey& key, const TierObject& object, const TierBlocks& blocks, SequenceId id);
+  void Add(const PrefixChain& chain, const ObjectKey& key, const TierObject& object,
+           const TierBlocks& blocks, SequenceId id);
   bool HandOver(const Job& job, Object& object);
   // The tier has the object, or won't get it.
   void Finish(size_t tier, uint64_t id);

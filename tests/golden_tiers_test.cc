@@ -1,0 +1,161 @@
+// State that was shared, evicted, spilled to a disk, left by a crashed process or preempted goes on
+// as if it had never left, bit for bit: every golden through the state manager.
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include "cairn/base/executor_for_tests.h"
+#include "cairn/base/file_system_for_tests.h"
+#include "cairn/base/temp_folder_for_tests.h"
+#include "cairn/state/disk_store.h"
+#include "cairn/state/state_manager.h"
+#include "tests/cold_run_for_tests.h"
+#include "tests/model_for_tests.h"
+
+namespace cairn {
+namespace {
+
+constexpr int64_t kHead = 37;   // in the middle of a block, and of most windows
+constexpr TokenCount kRun{16};  // so that short prompts have whole runs
+constexpr Bytes kDisk{64 << 20};
+
+// A model and the manager of its state, as a process has them.
+class Served {
+ public:
+  Served(const std::string& golden, ObjectStore* disk)
+      : loaded_(GoldenFolder(golden), {DType::kF16, DType::kF16}, 1) {
+    StateManager::Options options;
+    if (disk != nullptr) options.tiers.push_back({.name = "disk", .objects = disk});
+    options.run_tokens = kRun;
+    manager_ = *StateManager::Make(loaded_.store(), options);
+  }
+  LoadedModel& loaded() { return loaded_; }
+  StateManager& manager() { return *manager_; }
+
+  LeaseId Open(std::span<const TokenId> tokens, const std::function<void()>& wait = {}) {
+    const Result<LeaseId> id = manager_->Open(GoldenKey(loaded_), tokens, 0);
+    REQUIRE(id.has_value());
+    while (!manager_->Ready(*id)) {
+      if (wait) wait();
+      manager_->Poll(0);
+    }
+    return *id;
+  }
+  // Reads tokens that nobody has read and leaves them to others.
+  void ReadAndClose(std::span<const TokenId> tokens) {
+    const LeaseId id = Open(tokens);
+    const SequenceId sequence = manager_->Sequence(id);
+    const auto read = static_cast<size_t>(loaded_.store().Length(sequence).value());
+    loaded_.Feed(sequence, tokens.subspan(read), 512);
+    manager_->Close(id, tokens, 0);
+  }
+  void Drop(LeaseId id) {
+    manager_->Drop(id);
+    manager_->Audit();
+  }
+
+ private:
+  LoadedModel loaded_;
+  std::unique_ptr<StateManager> manager_;
+};
+
+std::unique_ptr<ObjectStore> OpenDisk(const TempFolder& folder) {
+  return *OpenDiskStore({.folder = folder.File("tier"), .bound = kDisk});
+}
+
+}  // namespace
+
+TEST_CASE(
+    "every golden gives a cold run's bits when resumed from memory, preempted, forked 32 ways") {
+  for (const std::string& name : GoldenNames()) {
+    CAPTURE(name);
+    const Golden golden = ReadGolden(name);
+    Served served(name, nullptr);
+    const Cold cold(served.loaded(), golden.prompt);
+    const auto head = std::span(golden.prompt).first(kHead);
+    served.ReadAndClose(head);
+
+    // Preempted in the middle of what another has begun.
+    LeaseId id = served.Open(golden.prompt);
+    CHECK(served.manager().Origin(id).memory == TokenCount(kHead));
+    const auto more = std::span(golden.prompt).first(kHead + 5);
+    served.loaded().Feed(served.manager().Sequence(id), more.last(5), 512);
+    served.manager().Close(id, more, 0);
+    id = served.Open(golden.prompt);
+    CHECK(served.manager().Origin(id).memory == TokenCount(kHead + 5));
+
+    std::vector<LeaseId> forks;
+    for (int i = 0; i < 32; ++i) {
+      const Result<LeaseId> fork = served.manager().Fork(id);
+      REQUIRE(fork.has_value());
+      forks.push_back(*fork);
+    }
+    cold.Continue(served.loaded(), served.manager().Sequence(id), golden.prompt);
+    served.Drop(id);
+    for (const LeaseId fork : forks) {
+      cold.Continue(served.loaded(), served.manager().Sequence(fork), golden.prompt);
+      served.Drop(fork);
+    }
+  }
+}
+
+TEST_CASE(
+    "every golden gives a cold run's bits after its state was spilled to a disk and evicted") {
+  for (const std::string& name : GoldenNames()) {
+    CAPTURE(name);
+    const TempFolder folder;
+    const Golden golden = ReadGolden(name);
+    const std::unique_ptr<ObjectStore> disk = OpenDisk(folder);
+    Served served(name, disk.get());
+    const Cold cold(served.loaded(), golden.prompt);
+    served.ReadAndClose(std::span(golden.prompt).first(kHead));
+    served.manager().Flush(0);
+    CHECK(served.manager().MakeRoom(served.loaded().store().stats().budget));
+    CHECK(served.loaded().store().LiveBytes() == Bytes(0));
+
+    const LeaseId id = served.Open(golden.prompt, [&] { disk->Flush(); });
+    CHECK(served.manager().Origin(id).loaded == TokenCount(kHead));
+    CHECK(served.manager().Origin(id).tier == "disk");
+    cold.Continue(served.loaded(), served.manager().Sequence(id), golden.prompt);
+    served.Drop(id);
+  }
+}
+
+TEST_CASE(
+    "every golden gives a cold run's bits from the folder of a process that ended or crashed") {
+  for (const std::string& name : GoldenNames()) {
+    CAPTURE(name);
+    const Golden golden = ReadGolden(name);
+    for (const bool crashes : {false, true}) {
+      CAPTURE(crashes);
+      SimulatedFileSystem files(/*seed=*/7);
+      ManualExecutor executor;
+      std::mt19937_64 random(7);
+      DiskStoreOptions options{.folder = "tier", .bound = kDisk};
+      options.files = &files;
+      options.executor = &executor;
+      std::unique_ptr<ObjectStore> disk = *OpenDiskStore(options);
+      {
+        Served first(name, disk.get());
+        first.ReadAndClose(std::span(golden.prompt).first(kHead));
+        while (!first.manager().idle()) {
+          executor.RunAll(random);
+          first.manager().Poll(0);
+        }
+        if (crashes) files.StopAfter(0);
+      }
+      disk.reset();
+      if (crashes) files.Crash();
+      disk = *OpenDiskStore(options);
+
+      Served second(name, disk.get());
+      const Cold cold(second.loaded(), golden.prompt);
+      const LeaseId id = second.Open(golden.prompt, [&] { executor.RunAll(random); });
+      CHECK(second.manager().Origin(id).loaded == TokenCount(kHead));
+      cold.Continue(second.loaded(), second.manager().Sequence(id), golden.prompt);
+      second.Drop(id);
+    }
+  }
+}
+
+}  // namespace cairn
