@@ -7,7 +7,9 @@
 #include "cairn/base/executor_for_tests.h"
 #include "cairn/base/file_system_for_tests.h"
 #include "cairn/base/temp_folder_for_tests.h"
+#include "cairn/engine/recompute.h"
 #include "cairn/state/disk_store.h"
+#include "cairn/state/object_store_for_tests.h"
 #include "cairn/state/state_manager.h"
 #include "tests/cold_run_for_tests.h"
 #include "tests/model_for_tests.h"
@@ -155,6 +157,43 @@ TEST_CASE(
       cold.Continue(second.loaded(), second.manager().Sequence(id), golden.prompt);
       second.Drop(id);
     }
+  }
+}
+
+TEST_CASE("every golden's stored objects are what the model computes, and a changed one is found") {
+  for (const std::string& name : GoldenNames()) {
+    CAPTURE(name);
+    const Golden golden = ReadGolden(name);
+    MemoryObjectStore objects;
+    objects.ends_at_once = true;
+    Served served(name, &objects);
+    served.ReadAndClose(std::span(golden.prompt).first(kHead));
+    served.manager().Flush(0);
+    const StateKey key = GoldenKey(served.loaded());
+    const auto verify = [&] {
+      return *RecomputeObjects(served.loaded().model(), served.loaded().store(), key, objects,
+                               {.objects = 1000, .seed = 1, .chunk = TokenCount(9)});
+    };
+    RecomputeReport report = verify();
+    CHECK(report.candidates == 3);  // two runs and an end
+    CHECK(report.equal == 3);
+    CHECK(report.problems.empty());
+
+    // One bit of state, then one of tokens, in whichever object comes first.
+    auto& changed = objects.objects().begin()->second;
+    const auto token_bytes = TierObjectOf(changed.info.metadata)->TokenBytes().value();
+    const auto state_bytes = static_cast<int64_t>(changed.bytes.size()) - token_bytes;
+    if (state_bytes > 0) {
+      changed.bytes.front() ^= std::byte{1};
+      report = verify();
+      CHECK(report.different == 1);
+      CHECK(report.equal == 2);
+      changed.bytes.front() ^= std::byte{1};
+    }
+    changed.bytes.back() ^= std::byte{1};
+    report = verify();
+    CHECK(report.different >= 1);
+    CHECK_FALSE(report.problems.empty());
   }
 }
 

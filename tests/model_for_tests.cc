@@ -123,9 +123,9 @@ LoadedModel::LoadedModel(const std::string& path, ModelSpec spec, StateCodecs co
 void LoadedModel::Keep(Result<std::unique_ptr<Model>> model) {
   REQUIRE_MESSAGE(model.has_value(), (model ? "" : model.error().message));
   model_ = std::move(*model);
-  auto store = StateStore::Make(
-      model_->layout(),
-      {.budget = Bytes(int64_t{1} << 32), .max_sequences = 64, .reserved_tokens = TokenCount(2048)});
+  auto store = StateStore::Make(model_->layout(), {.budget = Bytes(int64_t{1} << 32),
+                                                   .max_sequences = 64,
+                                                   .reserved_tokens = TokenCount(2048)});
   REQUIRE_MESSAGE(store.has_value(), (store ? "" : store.error().message));
   store_ = std::move(*store);
 }

@@ -45,6 +45,8 @@ ObjectKey KeyOf(std::string_view kind, TokenCount run_tokens, const Sha256& chai
 
 }  // namespace
 
+uint64_t TagOf(const StateKey& key) { return TagOf(key.bytes); }
+
 ObjectMetadata MetadataOf(const TierObject& object) {
   return {static_cast<uint64_t>(object.kind),
           static_cast<uint64_t>(object.from.value()),
@@ -101,7 +103,7 @@ TierBlocks EndBlocks(const StateLayout& layout, TokenCount run_tokens, TokenCoun
 
 PrefixChain::PrefixChain(const StateKey& key, std::span<const TokenId> tokens,
                          TokenCount run_tokens)
-    : tokens_(tokens), run_tokens_(run_tokens), state_key_(TagOf(key.bytes)) {
+    : tokens_(tokens), run_tokens_(run_tokens), state_key_(TagOf(key)) {
   CAIRN_CHECK(run_tokens > TokenCount(0));
   const auto run = static_cast<size_t>(run_tokens.value());
   chain_.reserve(tokens.size() / run + 1);

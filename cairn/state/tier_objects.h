@@ -45,6 +45,8 @@ ObjectMetadata MetadataOf(const TierObject& object);
 // Nothing if the numbers are not such an object's.
 std::optional<TierObject> TierObjectOf(const ObjectMetadata& metadata);
 
+uint64_t TagOf(const StateKey& key);
+
 // Tokens of a run: as many as make objects that are worth a read of their own and no longer.
 TokenCount RunTokensFor(const StateLayout& layout);
 

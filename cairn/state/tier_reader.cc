@@ -57,8 +57,8 @@ std::optional<TierReader::Tail> TierReader::TailBehind(const PrefixChain& chain,
   std::ranges::sort(ends, std::greater());
   for (const TokenCount n : ends) {
     if (n <= above || n.value() / chain.run_tokens().value() != runs) continue;
-    LoadPlan::Object end = ObjectOf(chain, chain.EndKey(n), chain.End(n),
-                                    EndBlocks(layout, chain.run_tokens(), n));
+    LoadPlan::Object end =
+        ObjectOf(chain, chain.EndKey(n), chain.End(n), EndBlocks(layout, chain.run_tokens(), n));
     const std::optional<size_t> tier = TierOf(end.key, end.bytes(), now_us);
     if (!tier) continue;
     end.tier = *tier;
