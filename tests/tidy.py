@@ -49,13 +49,14 @@ THIRD_PARTY = {
     "fmt/": r"",
     "openssl/": r"cairn/base/.*\.cc$",
     "xxhash.h": r"cairn/base/",
+    "hiredis/": r"cairn/state/redis_\w*\.cc$",
     "doctest/": r".*(_test\.cc|_for_tests\.(h|cc)|/test_main\.cc)$|tests/",
     "benchmark/": r".*_bench\.cc$",
     "llama.h": r"bench/",
     "ggml.h": r"bench/",
 }
 # The system's own headers: base is the only door to the outside; a program may mind its signals.
-SYSTEM_HEADER = re.compile(r"(sys|netinet|arpa|linux)/\w+\.h|(unistd|fcntl|malloc|pthread|poll|signal|sched|dirent|termios|netdb)\.h")
+SYSTEM_HEADER = re.compile(r"(sys|netinet|arpa|linux)/\w+\.h|(unistd|fcntl|malloc|pthread|poll|signal|sched|spawn|dirent|termios|netdb)\.h")
 SYSTEM_HEADER_PLACES = re.compile(r"cairn/base/|tools/|tests/|.*_(test|fuzz|bench)\.cc$")
 
 FILE_LINES_LIMIT = 500
