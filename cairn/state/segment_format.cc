@@ -3,17 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
-#include <cstring>
-#include <type_traits>
 
 #include "cairn/base/check.h"
+#include "cairn/state/summed.h"
 
 namespace cairn {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "files are little-endian");
 
 constexpr std::array<char, 8> kSegmentMagic = {'C', 'A', 'I', 'R', 'N', 'S', 'E', 'G'};
 constexpr std::array<char, 8> kRecordMagic = {'C', 'A', 'I', 'R', 'N', 'R', 'E', 'C'};
@@ -53,50 +49,27 @@ static_assert(sizeof(RawSegmentHeader) == 48);
 static_assert(sizeof(RawRecordHeader) == kRecordHeaderBytes);
 static_assert(sizeof(RawTrailer) == 64);
 
-template <class Raw>
-Sum128 SumOf(const Raw& raw, uint64_t seed) {
-  static_assert(std::has_unique_object_representations_v<Raw>, "padding would be summed");
-  return Checksum::Of(std::as_bytes(std::span(&raw, 1)).first(sizeof(Raw) - sizeof(Sum128)), seed);
-}
-
-template <class Raw>
-void Put(std::span<std::byte> to, Raw raw, uint64_t seed) {
-  raw.sum = SumOf(raw, seed);
-  std::memcpy(to.data(), &raw, sizeof(raw));
-}
-
-// Nothing where the bytes are too few or the magic or sum is wrong.
-template <class Raw>
-std::optional<Raw> Take(std::span<const std::byte> bytes, const std::array<char, 8>& magic,
-                        uint64_t seed) {
-  Raw raw;
-  if (bytes.size() < sizeof(raw)) return std::nullopt;
-  std::memcpy(&raw, bytes.data(), sizeof(raw));
-  if (raw.magic != magic || raw.sum != SumOf(raw, seed)) return std::nullopt;
-  return raw;
-}
-
 void PutRecordHeader(std::span<std::byte> to, const SegmentIdentity& identity,
                      const Record& record) {
-  Put(to,
-      RawRecordHeader{.magic = kRecordMagic,
-                      .kind = static_cast<uint32_t>(record.kind),
-                      .zero = 0,
-                      .segment = identity.id.value(),
-                      .offset = record.offset,
-                      .payload_bytes = record.payload_bytes,
-                      .key = record.key.bytes,
-                      .metadata = record.metadata,
-                      .payload_sum = record.payload_sum,
-                      .spare = {},
-                      .sum = {}},
-      identity.salt);
+  PutSummed(to,
+            RawRecordHeader{.magic = kRecordMagic,
+                            .kind = static_cast<uint32_t>(record.kind),
+                            .zero = 0,
+                            .segment = identity.id.value(),
+                            .offset = record.offset,
+                            .payload_bytes = record.payload_bytes,
+                            .key = record.key.bytes,
+                            .metadata = record.metadata,
+                            .payload_sum = record.payload_sum,
+                            .spare = {},
+                            .sum = {}},
+            identity.salt);
 }
 
 // A header of this segment, wherever it says that it lies.
 std::optional<Record> TakeRecordHeader(const SegmentIdentity& identity,
                                        std::span<const std::byte> bytes) {
-  const auto raw = Take<RawRecordHeader>(bytes, kRecordMagic, identity.salt);
+  const auto raw = TakeSummed<RawRecordHeader>(bytes, kRecordMagic, identity.salt);
   if (!raw || raw->segment != identity.id.value()) return std::nullopt;
   const auto kind = static_cast<RecordKind>(raw->kind);
   if (kind != RecordKind::kObject && kind != RecordKind::kTombstone) return std::nullopt;
@@ -151,19 +124,19 @@ std::optional<SegmentId> ParseSegmentFileName(std::string_view name) {
 
 std::vector<std::byte> EncodeSegmentHeader(const SegmentIdentity& identity) {
   std::vector<std::byte> block(kBlockBytes);
-  Put(block,
-      RawSegmentHeader{.magic = kSegmentMagic,
-                       .version = kSegmentVersion,
-                       .zero = 0,
-                       .id = identity.id.value(),
-                       .salt = identity.salt,
-                       .sum = {}},
-      0);
+  PutSummed(block,
+            RawSegmentHeader{.magic = kSegmentMagic,
+                             .version = kSegmentVersion,
+                             .zero = 0,
+                             .id = identity.id.value(),
+                             .salt = identity.salt,
+                             .sum = {}},
+            0);
   return block;
 }
 
 Result<SegmentIdentity> DecodeSegmentHeader(std::span<const std::byte> block, SegmentId expected) {
-  const auto raw = Take<RawSegmentHeader>(block, kSegmentMagic, 0);
+  const auto raw = TakeSummed<RawSegmentHeader>(block, kSegmentMagic, 0);
   if (!raw) return Fail(ErrorCode::kCorrupt, "is not a segment, or its first block is damaged");
   if (raw->version != kSegmentVersion) {
     return Fail(ErrorCode::kUnsupported, "has format version {}; this program knows {}",
@@ -196,20 +169,20 @@ std::vector<std::byte> EncodeIndex(const SegmentIdentity& identity, std::span<co
     PutRecordHeader(all.subspan(i * kRecordHeaderBytes), identity, records[i]);
   }
   const auto headers = all.first(records.size() * kRecordHeaderBytes);
-  Put(all.last(kBlockBytes),
-      RawTrailer{.magic = kTrailerMagic,
-                 .segment = identity.id.value(),
-                 .offset = offset,
-                 .records = records.size(),
-                 .index_sum = Checksum::Of(headers, identity.salt),
-                 .sum = {}},
-      identity.salt);
+  PutSummed(all.last(kBlockBytes),
+            RawTrailer{.magic = kTrailerMagic,
+                       .segment = identity.id.value(),
+                       .offset = offset,
+                       .records = records.size(),
+                       .index_sum = Checksum::Of(headers, identity.salt),
+                       .sum = {}},
+            identity.salt);
   return bytes;
 }
 
 std::optional<IndexTrailer> DecodeTrailer(const SegmentIdentity& identity, uint64_t file_bytes,
                                           std::span<const std::byte> block) {
-  const auto raw = Take<RawTrailer>(block, kTrailerMagic, identity.salt);
+  const auto raw = TakeSummed<RawTrailer>(block, kTrailerMagic, identity.salt);
   if (!raw || raw->segment != identity.id.value()) return std::nullopt;
   if (raw->offset % kBlockBytes != 0 || raw->offset < kBlockBytes || raw->offset > file_bytes) {
     return std::nullopt;
