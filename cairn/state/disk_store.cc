@@ -11,6 +11,7 @@
 
 #include "cairn/base/check.h"
 #include "cairn/state/segment_log.h"
+#include "cairn/state/store_jobs.h"
 
 namespace cairn {
 namespace {
@@ -18,26 +19,6 @@ namespace {
 // Puts that share a sync: enough that its time vanishes beside theirs.
 constexpr uint64_t kGroupBytes = uint64_t{16} << 20;
 constexpr size_t kGroupRequests = 256;
-
-// The rate of the latest requests, each of which counts for an eighth.
-class Rate {
- public:
-  void Add(uint64_t bytes, int64_t elapsed_us) {
-    const double now =
-        static_cast<double>(bytes) * 1e6 / static_cast<double>(std::max<int64_t>(elapsed_us, 1));
-    value_ = value_ == 0 ? now : value_ + (now - value_) / 8;
-  }
-  double bytes_per_second() const { return value_; }
-
- private:
-  double value_ = 0;
-};
-
-uint64_t TotalBytes(const auto& pieces) {
-  uint64_t bytes = 0;
-  for (const auto& piece : pieces) bytes += piece.size();
-  return bytes;
-}
 
 // Thread safety: mutex_ guards the queues and counters and is never held across IO; order_ keeps
 // the order of the queue through Reserve, and only writing jobs take it.
@@ -154,29 +135,6 @@ class DiskStore final : public ObjectStore {
     ObjectKey key;
     std::vector<std::span<std::byte>> pieces;
   };
-  // Counts a job as long as it exists, whether it runs or is dropped.
-  class Ticket {
-   public:
-    Ticket(DiskStore& store, int& count) : store_(&store), count_(&count) { ++*count_; }
-    ~Ticket() {
-      if (store_ == nullptr) return;
-      const std::lock_guard lock(store_->mutex_);
-      Return();
-    }
-    // Under the store's mutex_.
-    void Return() {
-      --*count_;
-      std::exchange(store_, nullptr)->changed_.notify_all();
-    }
-    Ticket(Ticket&& other) noexcept
-        : store_(std::exchange(other.store_, nullptr)), count_(other.count_) {}
-    Ticket& operator=(Ticket&&) = delete;
-
-   private:
-    DiskStore* store_;
-    int* count_;
-  };
-
   // All of these under mutex_.
   RequestId NextRequest() { return RequestId(++requests_); }
   RequestId Complete(RequestId request, ObjectOutcome outcome, std::string problem) {
@@ -197,7 +155,7 @@ class DiskStore final : public ObjectStore {
     return request;
   }
   void StartWriter() {
-    options_.executor->Run([this, ticket = Ticket(*this, writing_)]() mutable {
+    options_.executor->Run([this, ticket = JobTicket(mutex_, changed_, writing_)]() mutable {
       WriteGroup();
       // In one step, or a Put between them would find all writers busy and none would see it.
       const std::lock_guard lock(mutex_);
@@ -206,7 +164,7 @@ class DiskStore final : public ObjectStore {
     });
   }
   void StartReader() {
-    options_.executor->Run([this, ticket = Ticket(*this, reading_)]() mutable {
+    options_.executor->Run([this, ticket = JobTicket(mutex_, changed_, reading_)]() mutable {
       ReadOne();
       const std::lock_guard lock(mutex_);
       ticket.Return();

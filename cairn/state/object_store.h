@@ -61,7 +61,7 @@ struct ObjectStoreStats {
   int64_t objects = 0;
   Bytes object_bytes;  // of all objects, without what the format adds
   Bytes stored_bytes;  // what the medium holds for this store
-  Bytes bound_bytes;   // that never exceeds this
+  Bytes bound_bytes;   // that never exceeds this; 0: the medium has a bound of its own
   Bytes queued_bytes;  // put and not yet acknowledged
   int64_t queued_requests = 0;
 
