@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "cairn/engine/state_identity.h"
@@ -13,8 +14,9 @@
 
 namespace cairn {
 
-inline StateKey GoldenKey(LoadedModel& loaded) {
-  const StateIdentity identity = IdentityOf(loaded.model().spec(), TokenCount(0), "a golden");
+inline StateKey GoldenKey(LoadedModel& loaded, const std::string& tenant = "") {
+  StateIdentity identity = IdentityOf(loaded.model().spec(), TokenCount(0), "a golden");
+  identity.tenant = tenant;
   return KeyOf(identity, loaded.model().layout().spec());
 }
 

@@ -2,64 +2,21 @@
 // as if it had never left, bit for bit: every golden through the state manager.
 #include <doctest/doctest.h>
 
-#include <functional>
-
 #include "cairn/base/executor_for_tests.h"
 #include "cairn/base/file_system_for_tests.h"
 #include "cairn/base/temp_folder_for_tests.h"
 #include "cairn/engine/recompute.h"
 #include "cairn/state/disk_store.h"
 #include "cairn/state/object_store_for_tests.h"
-#include "cairn/state/state_manager.h"
 #include "tests/cold_run_for_tests.h"
 #include "tests/model_for_tests.h"
+#include "tests/served_for_tests.h"
 
 namespace cairn {
 namespace {
 
 constexpr int64_t kHead = 37;   // in the middle of a block, and of most windows
-constexpr TokenCount kRun{16};  // so that short prompts have whole runs
 constexpr Bytes kDisk{64 << 20};
-
-// A model and the manager of its state, as a process has them.
-class Served {
- public:
-  Served(const std::string& golden, ObjectStore* disk)
-      : loaded_(GoldenFolder(golden), {DType::kF16, DType::kF16}, 1) {
-    StateManager::Options options;
-    if (disk != nullptr) options.tiers.push_back({.name = "disk", .objects = disk});
-    options.run_tokens = kRun;
-    manager_ = *StateManager::Make(loaded_.store(), options);
-  }
-  LoadedModel& loaded() { return loaded_; }
-  StateManager& manager() { return *manager_; }
-
-  LeaseId Open(std::span<const TokenId> tokens, const std::function<void()>& wait = {}) {
-    const Result<LeaseId> id = manager_->Open(GoldenKey(loaded_), tokens, 0);
-    REQUIRE(id.has_value());
-    while (!manager_->Ready(*id)) {
-      if (wait) wait();
-      manager_->Poll(0);
-    }
-    return *id;
-  }
-  // Reads tokens that nobody has read and leaves them to others.
-  void ReadAndClose(std::span<const TokenId> tokens) {
-    const LeaseId id = Open(tokens);
-    const SequenceId sequence = manager_->Sequence(id);
-    const auto read = static_cast<size_t>(loaded_.store().Length(sequence).value());
-    loaded_.Feed(sequence, tokens.subspan(read), 512);
-    manager_->Close(id, tokens, 0);
-  }
-  void Drop(LeaseId id) {
-    manager_->Drop(id);
-    manager_->Audit();
-  }
-
- private:
-  LoadedModel loaded_;
-  std::unique_ptr<StateManager> manager_;
-};
 
 std::unique_ptr<ObjectStore> OpenDisk(const TempFolder& folder) {
   return *OpenDiskStore({.folder = folder.File("tier"), .bound = kDisk});

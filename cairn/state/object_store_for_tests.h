@@ -35,6 +35,7 @@ class MemoryObjectStore final : public ObjectStore {
       waiting_.pop_front();
     }
   }
+  int64_t gets() const { return gets_; }
   size_t waiting() const { return waiting_.size(); }
   std::map<ObjectKey, Object>& objects() { return objects_; }
 
@@ -48,6 +49,7 @@ class MemoryObjectStore final : public ObjectStore {
                         std::span<const std::span<std::byte>> pieces) override {
     Request request{.key = key, .metadata = {}, .to = {pieces.begin(), pieces.end()}};
     request.is_get = true;
+    ++gets_;
     return Enqueue(std::move(request));
   }
   Result<RequestId> Erase(const ObjectKey& key) override {
@@ -134,6 +136,7 @@ class MemoryObjectStore final : public ObjectStore {
   std::deque<Request> waiting_;
   std::vector<ObjectCompletion> done_;
   uint64_t requests_ = 0;
+  int64_t gets_ = 0;
 };
 
 }  // namespace cairn

@@ -115,7 +115,8 @@ PrefixTree::Path PrefixTree::RowsOf(const StateKey& key, std::span<const TokenId
   if (root == nullptr) return path;
   const Place place = Walk(*root, tokens);
   path.tokens = place.tokens;
-  path.goes_on = place.tokens < place.node->to() || !place.node->children.empty();
+  const bool node_goes_on = place.tokens < place.node->to() || !place.node->children.empty();
+  path.goes_on = place.tokens > TokenCount(0) && node_goes_on;
   for (const Node* node = place.node; node->parent != nullptr; node = node->parent) {
     path.rows.push_back(&node->rows);
   }

@@ -55,7 +55,7 @@ class PrefixTree {
   struct Path {
     TokenCount tokens;
     std::vector<const KeptRows*> rows;
-    bool goes_on = false;  // something else follows them here
+    bool goes_on = false;  // something else follows them; not of no tokens at all
   };
   Path RowsOf(const StateKey& key, std::span<const TokenId> tokens) const;
   // Makes a sequence of that prefix, perhaps of no tokens, and locks its path; makes room by
