@@ -15,7 +15,7 @@
 namespace cairn {
 namespace {
 
-constexpr int64_t kHead = 37;   // in the middle of a block, and of most windows
+constexpr int64_t kHead = 37;  // in the middle of a block, and of most windows
 constexpr Bytes kDisk{64 << 20};
 
 std::unique_ptr<ObjectStore> OpenDisk(const TempFolder& folder) {
