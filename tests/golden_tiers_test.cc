@@ -8,6 +8,8 @@
 #include "cairn/engine/recompute.h"
 #include "cairn/state/disk_store.h"
 #include "cairn/state/object_store_for_tests.h"
+#include "cairn/state/redis_server_for_tests.h"
+#include "cairn/state/redis_store.h"
 #include "tests/cold_run_for_tests.h"
 #include "tests/model_for_tests.h"
 #include "tests/served_for_tests.h"
@@ -114,6 +116,34 @@ TEST_CASE(
       cold.Continue(second.loaded(), second.manager().Sequence(id), golden.prompt);
       second.Drop(id);
     }
+  }
+}
+
+TEST_CASE("every golden gives a cold run's bits from a Redis that another process has filled") {
+  if (!RedisServer::IsInstalled()) {
+    MESSAGE("skipped: there is no redis-server; packages.apt names it");
+    return;
+  }
+  RedisServer server;
+  for (const std::string& name : GoldenNames()) {
+    CAPTURE(name);
+    const Golden golden = ReadGolden(name);
+    RedisStoreOptions options{.url = server.url(), .prefix = name + ":"};
+    options.start = RedisStoreOptions::Start::kConnected;
+    {
+      const std::unique_ptr<ObjectStore> redis = *OpenRedisStore(options);
+      Served first(name, redis.get());
+      first.ReadAndClose(std::span(golden.prompt).first(kHead));
+      first.manager().Flush(0);
+      CHECK(first.manager().writes().failed == 0);
+    }
+    const std::unique_ptr<ObjectStore> redis = *OpenRedisStore(options);
+    Served second(name, redis.get());
+    const Cold cold(second.loaded(), golden.prompt);
+    const LeaseId id = second.Open(golden.prompt, [&] { redis->Flush(); });
+    CHECK(second.manager().Origin(id).loaded == TokenCount(kHead));
+    cold.Continue(second.loaded(), second.manager().Sequence(id), golden.prompt);
+    second.Drop(id);
   }
 }
 
