@@ -20,7 +20,50 @@ BlockRef BlockRef::Share() const {
   return BlockRef(arena_, class_, id_);
 }
 
-Result<std::unique_ptr<Arena>> Arena::Make(std::span<const Bytes> block_bytes, Bytes budget) {
+void ByteAccount::Trim() {
+  for (Arena* arena : arenas_) {
+    if (live_ + warm_ <= budget_) return;
+    const Bytes others = warm_ - arena->stats_.warm;
+    arena->CoolUntilWarmIsAtMost(std::max(budget_ - live_ - others, Bytes(0)));
+  }
+}
+
+void ByteAccount::Audit() const {
+  Bytes live, warm;
+  for (const Arena* arena : arenas_) {
+    live += arena->stats_.live;
+    warm += arena->stats_.warm;
+  }
+  CAIRN_CHECK(live == live_ && warm == warm_);
+  CAIRN_CHECK(live + warm <= budget_);
+}
+
+Arena::Arena(std::vector<BlockPool> pools, Bytes budget, ByteAccount* account)
+    : pools_(std::move(pools)), stats_{.budget = budget}, account_(account) {
+  if (account_ != nullptr) account_->arenas_.push_back(this);
+}
+
+Arena::~Arena() {
+  if (account_ == nullptr) return;
+  account_->live_ -= stats_.live;
+  account_->warm_ -= stats_.warm;
+  std::erase(account_->arenas_, this);
+}
+
+void Arena::AddLive(Bytes bytes) {
+  stats_.live += bytes;
+  stats_.live_max = std::max(stats_.live_max, stats_.live);
+  if (account_ != nullptr) account_->live_ += bytes;
+}
+
+void Arena::AddWarm(Bytes bytes) {
+  stats_.warm += bytes;
+  if (account_ != nullptr) account_->warm_ += bytes;
+}
+
+Result<std::unique_ptr<Arena>> Arena::Make(std::span<const Bytes> block_bytes, Bytes budget,
+                                           ByteAccount* account) {
+  if (account != nullptr) budget = account->budget();
   if (budget < Bytes(0) || budget > kMaxBudget) {
     return Fail(ErrorCode::kInvalidArgument, "a state budget of {} bytes, must be between 0 and {}",
                 budget.value(), kMaxBudget.value());
@@ -33,7 +76,7 @@ Result<std::unique_ptr<Arena>> Arena::Make(std::span<const Bytes> block_bytes, B
                  BlockPool::Make(bytes, BlockCount(budget.value() / bytes.value())));
     pools.push_back(std::move(pool));
   }
-  return std::make_unique<Arena>(std::move(pools), budget);
+  return std::make_unique<Arena>(std::move(pools), budget, account);
 }
 
 BlockPool& Arena::PoolAt(ClassIndex block_class) {
@@ -51,11 +94,14 @@ const BlockPool& Arena::pool(ClassIndex block_class) const {
 BlockRef Arena::Allocate(ClassIndex block_class) {
   BlockPool& pool = PoolAt(block_class);
   CAIRN_CHECK(pool.block_bytes() <= available());
-  if (pool.warm() > BlockCount(0)) stats_.warm -= pool.block_bytes();
+  if (pool.warm() > BlockCount(0)) AddWarm(Bytes(0) - pool.block_bytes());
   const BlockId id = pool.Take();
-  stats_.live += pool.block_bytes();
-  stats_.live_max = std::max(stats_.live_max, stats_.live);
-  CoolUntilWarmIsAtMost(available());
+  AddLive(pool.block_bytes());
+  if (account_ != nullptr) {
+    account_->Trim();
+  } else {
+    CoolUntilWarmIsAtMost(available());
+  }
   return BlockRef(this, block_class, id);
 }
 
@@ -64,8 +110,8 @@ void Arena::Drop(ClassIndex block_class, BlockId id) {
   const bool frees = pool.References(id) == 1;
   pool.Drop(id);
   if (!frees) return;
-  stats_.live -= pool.block_bytes();
-  stats_.warm += pool.block_bytes();
+  AddLive(Bytes(0) - pool.block_bytes());
+  AddWarm(pool.block_bytes());
   // The pool that has just freed is asked first: it is the one with more than it needs.
   while (stats_.warm > kWarmBytes && pool.warm() > BlockCount(0)) CoolOne(pool);
 }
@@ -78,7 +124,7 @@ void Arena::CoolUntilWarmIsAtMost(Bytes limit) {
 
 void Arena::CoolOne(BlockPool& pool) {
   pool.CoolOne();
-  stats_.warm -= pool.block_bytes();
+  AddWarm(Bytes(0) - pool.block_bytes());
 }
 
 void Arena::Audit() const {

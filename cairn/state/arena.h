@@ -5,7 +5,9 @@
 //   2. live and warm bytes together are at most the budget: memory that free blocks still hold is
 //      given back before another class would pass it
 //   3. free memory above kWarmBytes goes back to the system at once
-// Not thread-safe: one thread, the engine's core, owns the state. Must outlive its BlockRefs.
+// Arenas of several models may share a ByteAccount: then what is said of the budget holds for all
+// of them together, too. Not thread-safe: one thread, the engine's core, owns the state. Must
+// outlive its BlockRefs.
 #ifndef CAIRN_STATE_ARENA_H_
 #define CAIRN_STATE_ARENA_H_
 
@@ -22,6 +24,29 @@
 namespace cairn {
 
 class Arena;
+
+// A budget that several arenas use up. Must outlive them; the same thread's.
+class ByteAccount {
+ public:
+  explicit ByteAccount(Bytes budget) : budget_(budget) {}
+  ByteAccount(const ByteAccount&) = delete;
+  ByteAccount& operator=(const ByteAccount&) = delete;
+
+  Bytes budget() const { return budget_; }
+  Bytes live() const { return live_; }
+  Bytes available() const { return budget_ - live_; }
+  // CHECKs that the arenas' bytes add up.
+  void Audit() const;
+
+ private:
+  friend class Arena;
+  // Free memory that arenas still hold is given back until all of them fit.
+  void Trim();
+
+  const Bytes budget_;
+  Bytes live_, warm_;
+  std::vector<Arena*> arenas_;
+};
 
 // One reference to a block; dropping the last one frees the block.
 class BlockRef {
@@ -73,14 +98,20 @@ class Arena {
     Bytes warm{0};      // of free blocks whose memory is still committed
   };
 
-  // The size of a block of each class. REQUIRES each is positive.
-  static Result<std::unique_ptr<Arena>> Make(std::span<const Bytes> block_bytes, Bytes budget);
+  // The size of a block of each class. REQUIRES each is positive. With an account its budget
+  // counts, `budget` is ignored.
+  static Result<std::unique_ptr<Arena>> Make(std::span<const Bytes> block_bytes, Bytes budget,
+                                             ByteAccount* account = nullptr);
 
   // Made by Make.
-  Arena(std::vector<BlockPool> pools, Bytes budget)
-      : pools_(std::move(pools)), stats_{.budget = budget} {}
+  Arena(std::vector<BlockPool> pools, Bytes budget, ByteAccount* account);
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
 
-  Bytes available() const { return stats_.budget - stats_.live; }
+  Bytes available() const {
+    return account_ != nullptr ? account_->available() : stats_.budget - stats_.live;
+  }
   const Stats& stats() const { return stats_; }
   int class_count() const { return static_cast<int>(pools_.size()); }
   const BlockPool& pool(ClassIndex block_class) const;
@@ -93,7 +124,10 @@ class Arena {
 
  private:
   friend class BlockRef;
+  friend class ByteAccount;
 
+  void AddLive(Bytes bytes);
+  void AddWarm(Bytes bytes);
   BlockPool& PoolAt(ClassIndex block_class);
   void Drop(ClassIndex block_class, BlockId id);
   void CoolUntilWarmIsAtMost(Bytes limit);
@@ -101,6 +135,7 @@ class Arena {
 
   std::vector<BlockPool> pools_;
   Stats stats_;
+  ByteAccount* const account_;  // may be null
 };
 
 }  // namespace cairn

@@ -106,6 +106,35 @@ TEST_CASE("live and warm bytes never pass the budget") {
   }
 }
 
+TEST_CASE("arenas of one account never pass its budget together, live and warm") {
+  ByteAccount account(Bytes(50000));
+  {
+    const std::array<Bytes, 2> sizes[] = {{Bytes(300), Bytes(7000)}, {Bytes(500), Bytes(9000)}};
+    std::vector<std::unique_ptr<Arena>> arenas;
+    for (const auto& size : sizes) arenas.push_back(*Arena::Make(size, Bytes(1), &account));
+    RandomChoice choose(2);
+    std::vector<BlockRef> blocks;
+    blocks.reserve(100);
+    for (int i = 0; i < 5000; ++i) {
+      Arena& arena = *arenas[static_cast<size_t>(choose(2))];
+      CHECK(arena.available() == account.available());
+      const ClassIndex block_class = choose(10) == 0 ? kLarge : kSmall;
+      if (choose(2) == 0 && arena.pool(block_class).block_bytes() <= arena.available()) {
+        blocks.push_back(arena.Allocate(block_class));
+      } else if (!blocks.empty()) {
+        std::swap(blocks[static_cast<size_t>(choose(static_cast<int64_t>(blocks.size())))],
+                  blocks.back());
+        blocks.pop_back();
+      }
+      for (const auto& each : arenas) each->Audit();
+      account.Audit();
+    }
+    CHECK(account.live() > Bytes(0));
+  }
+  account.Audit();
+  CHECK(account.live() == Bytes(0));
+}
+
 TEST_CASE("a budget out of bounds is an error that says the bound") {
   const std::array<Bytes, 1> sizes = {Bytes(64)};
   for (const Bytes budget : {Bytes(-1), Arena::kMaxBudget + Bytes(1), Bytes(INT64_MAX)}) {

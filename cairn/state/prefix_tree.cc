@@ -42,7 +42,10 @@ std::span<const TokenId> From(std::span<const TokenId> tokens, TokenCount at) {
 PrefixTree::Lock::~Lock() { CAIRN_CHECK(node_ == nullptr); }
 
 PrefixTree::PrefixTree(StateStore& store, std::unique_ptr<EvictionPolicy> policy)
-    : store_(store), policy_(std::move(policy)) {}
+    : store_(store), own_policy_(std::move(policy)), policy_(own_policy_.get()) {}
+
+PrefixTree::PrefixTree(StateStore& store, EvictionPolicy& policy)
+    : store_(store), policy_(&policy) {}
 
 // Paths may be long: nodes go one by one, not each from within its parent.
 PrefixTree::~PrefixTree() {
@@ -52,6 +55,7 @@ PrefixTree::~PrefixTree() {
     const std::unique_ptr<Node> node = std::move(left.back());
     left.pop_back();
     CAIRN_CHECK(node->locks == 0);
+    if (own_policy_ == nullptr && node->parent != nullptr) Withdraw(*node);
     for (auto& [token, child] : node->children) left.push_back(std::move(child));
   }
 }
@@ -65,6 +69,7 @@ PrefixTree::Node& PrefixTree::RootFor(const StateKey& key) {
   const auto [at, added] = roots_.try_emplace(key);
   if (added) {
     at->second = std::make_unique<Node>();
+    at->second->tree = this;
     at->second->root_key = &at->first;
   }
   return *at->second;
@@ -187,6 +192,7 @@ PrefixTree::Node& PrefixTree::SplitAt(Node& node, TokenCount at) {
   const auto count = (at - node.from()).value();
   auto upper = std::make_unique<Node>();
   Node& result = *upper;
+  upper->tree = this;
   upper->parent = node.parent;
   upper->locks = node.locks;
   upper->tail = node.tail;
@@ -228,6 +234,7 @@ PrefixTree::Node& PrefixTree::AddLeaf(Node& parent, std::span<const TokenId> tok
   const std::span<const TokenId> added = From(tokens, parent.to());
   auto leaf = std::make_unique<Node>();
   Node& result = *leaf;
+  leaf->tree = this;
   leaf->parent = &parent;
   leaf->tokens.assign(added.begin(), added.end());
   leaf->rows = store_.KeepRows(id, parent.to(), SizeOf(tokens));
@@ -283,14 +290,18 @@ bool PrefixTree::MakeRoom(Bytes bytes) {
 bool PrefixTree::EvictOne(Bytes wanted) {
   EvictionEntry* victim = policy_->Victim();
   if (victim == nullptr) return false;
-  ++stats_.evictions;
   Node& node = *static_cast<Node*>(victim->owner);
-  if (victim == &node.tail) {
+  node.tree->Evict(node, *victim, wanted);
+  return true;
+}
+
+void PrefixTree::Evict(Node& node, const EvictionEntry& victim, Bytes wanted) {
+  ++stats_.evictions;
+  if (&victim == &node.tail) {
     EvictTail(node, wanted);
   } else {
-    EvictPoint(node, *victim);
+    EvictPoint(node, victim);
   }
-  return true;
 }
 
 // Whole blocks from the end, as many as are needed.

@@ -46,6 +46,9 @@ class PrefixTree {
   };
 
   PrefixTree(StateStore& store, std::unique_ptr<EvictionPolicy> policy);
+  // A policy that trees of other models use, too: what one of them wants may go from any of them.
+  // It outlives the trees.
+  PrefixTree(StateStore& store, EvictionPolicy& policy);
   ~PrefixTree();
 
   // The longest prefix, of at most `most` tokens, that a sequence could resume from.
@@ -89,6 +92,7 @@ class PrefixTree {
     EvictionEntry entry;
   };
   struct Node {
+    PrefixTree* tree = nullptr;
     Node* parent = nullptr;
     const StateKey* root_key = nullptr;  // of a root
     std::vector<TokenId> tokens;
@@ -125,6 +129,7 @@ class PrefixTree {
   void AddPoint(Node& node, SequenceId id, int64_t now_us);
   void MoveLock(Lock& lock, Node* to);
 
+  void Evict(Node& node, const EvictionEntry& victim, Bytes wanted);
   void EvictTail(Node& node, Bytes bytes);
   void EvictPoint(Node& node, const EvictionEntry& entry);
   Node* Prune(Node* node);
@@ -142,7 +147,8 @@ class PrefixTree {
   void AuditNode(const Node& node) const;
 
   StateStore& store_;
-  const std::unique_ptr<EvictionPolicy> policy_;
+  const std::unique_ptr<EvictionPolicy> own_policy_;  // null: policy_ is shared
+  EvictionPolicy* const policy_;
   std::unordered_map<StateKey, std::unique_ptr<Node>> roots_;
   Stats stats_;
 };

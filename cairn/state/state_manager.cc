@@ -49,14 +49,20 @@ std::string_view NameOf(MissReason reason) {
 
 Result<std::unique_ptr<StateManager>> StateManager::Make(StateStore& store,
                                                          const Options& options) {
-  CAIRN_ASSIGN(std::unique_ptr<EvictionPolicy> policy, MakeEvictionPolicy(options.policy));
-  return std::unique_ptr<StateManager>(new StateManager(store, std::move(policy), options));
+  std::unique_ptr<PrefixTree> tree;
+  if (options.shared_policy != nullptr) {
+    tree = std::make_unique<PrefixTree>(store, *options.shared_policy);
+  } else {
+    CAIRN_ASSIGN(std::unique_ptr<EvictionPolicy> policy, MakeEvictionPolicy(options.policy));
+    tree = std::make_unique<PrefixTree>(store, std::move(policy));
+  }
+  return std::unique_ptr<StateManager>(new StateManager(store, std::move(tree), options));
 }
 
-StateManager::StateManager(StateStore& store, std::unique_ptr<EvictionPolicy> policy,
+StateManager::StateManager(StateStore& store, std::unique_ptr<PrefixTree> tree,
                            const Options& options)
     : store_(store),
-      tree_(std::make_unique<PrefixTree>(store, std::move(policy))),
+      tree_(std::move(tree)),
       run_tokens_(options.run_tokens > TokenCount(0) ? options.run_tokens
                                                      : RunTokensFor(store.layout())),
       tiers_(TiersOf(options)),

@@ -63,6 +63,9 @@ class StateManager {
   };
   struct Options {
     std::string policy = "lru";
+    // A policy that the managers of other models use, too, in place of `policy`: for stores that
+    // share a ByteAccount. It outlives the manager.
+    EvictionPolicy* shared_policy = nullptr;
     std::vector<TierOptions> tiers;  // the fastest first
     TokenCount run_tokens{0};        // of a tier's objects; 0: RunTokensFor
   };
@@ -156,7 +159,7 @@ class StateManager {
     int tries_left = 0;
   };
 
-  StateManager(StateStore& store, std::unique_ptr<EvictionPolicy> policy, const Options& options);
+  StateManager(StateStore& store, std::unique_ptr<PrefixTree> tree, const Options& options);
   Lease& At(LeaseId id);
   const Lease& At(LeaseId id) const;
   const Lease& ReadyAt(LeaseId id) const;

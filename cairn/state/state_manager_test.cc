@@ -127,4 +127,45 @@ TEST_CASE("What is live stays and what is kept goes when bytes are short") {
   fed.manager().Audit();
 }
 
+TEST_CASE("managers of several models share one budget, and what one wants goes from any") {
+  for (const std::string_view name : EvictionPolicyNames()) {
+    CAPTURE(name);
+    ByteAccount account(Bytes(300 * kRow));
+    const std::unique_ptr<EvictionPolicy> policy = *MakeEvictionPolicy(name);
+    const StateKey key;
+    std::vector<std::unique_ptr<StateStore>> stores;
+    std::vector<std::unique_ptr<StateManager>> managers;
+    for (const bool with_fixed : {false, true}) {
+      stores.push_back(
+          *StateStore::Make(MakeLayout(with_fixed), {.budget = {}, .account = &account}));
+      StateManager::Options options;
+      options.shared_policy = policy.get();
+      managers.push_back(*StateManager::Make(*stores.back(), options));
+    }
+    int64_t now_us = 0;
+    const auto read = [&](size_t model, const Tokens& tokens) {
+      const LeaseId id = *managers[model]->Open(key, tokens, ++now_us);
+      const SequenceId sequence = managers[model]->Sequence(id);
+      const TokenCount added =
+          TokenCount(static_cast<int64_t>(tokens.size())) - stores[model]->Length(sequence);
+      REQUIRE(managers[model]->Prepare(id, added));
+      WriteTokens(stores[model]->layout(), stores[model]->View(sequence), StampsOf(key, tokens));
+      stores[model]->Commit(sequence, added);
+      managers[model]->Close(id, tokens, ++now_us);
+      account.Audit();
+      for (const auto& manager : managers) manager->Audit();
+    };
+    read(0, Numbers(160));
+    read(1, Numbers(160));  // takes from the first
+    CHECK(managers[0]->tree().stats().evictions > 0);
+    read(1, Numbers(160, 1000));
+    read(0, Numbers(200, 2000));
+    CHECK(managers[1]->tree().stats().evictions > 0);
+    CHECK(account.live() <= account.budget());
+    managers.clear();
+    CHECK(policy->Victim() == nullptr);
+    CHECK(account.live() == Bytes(0));
+  }
+}
+
 }  // namespace cairn

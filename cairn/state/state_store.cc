@@ -23,7 +23,8 @@ Result<std::unique_ptr<StateStore>> StateStore::Make(StateLayout layout, Options
   }
   // The Fixed components of a sequence are one block of a class of their own, the last.
   if (layout.fixed_bytes() > Bytes(0)) block_bytes.push_back(layout.fixed_bytes());
-  CAIRN_ASSIGN(std::unique_ptr<Arena> arena, Arena::Make(block_bytes, options.budget));
+  CAIRN_ASSIGN(std::unique_ptr<Arena> arena,
+               Arena::Make(block_bytes, options.budget, options.account));
   return std::make_unique<StateStore>(std::move(layout), options, std::move(arena));
 }
 

@@ -42,6 +42,8 @@ class StateStore {
     int64_t max_sequences = 1024;
     // A sequence's tables have room for this many tokens from the start; longer ones grow them.
     TokenCount reserved_tokens{0};
+    // A budget shared with the stores of other models, in place of `budget`; outlives the store.
+    ByteAccount* account = nullptr;
   };
 
   static Result<std::unique_ptr<StateStore>> Make(StateLayout layout, Options options);
