@@ -57,7 +57,7 @@ THIRD_PARTY = {
 }
 # The system's own headers: base is the only door to the outside; a program may mind its signals.
 SYSTEM_HEADER = re.compile(r"(sys|netinet|arpa|linux)/\w+\.h|(unistd|fcntl|malloc|pthread|poll|signal|sched|spawn|dirent|termios|netdb)\.h")
-SYSTEM_HEADER_PLACES = re.compile(r"cairn/base/|tools/|tests/|.*_(test|fuzz|bench)\.cc$")
+SYSTEM_HEADER_PLACES = re.compile(r"cairn/base/|tools/|tests/|.*(_(test|fuzz|bench)\.cc|_for_tests\.h)$")
 
 FILE_LINES_LIMIT = 500
 FILE_LINES_WARNING = 250
