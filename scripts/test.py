@@ -24,7 +24,7 @@ import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Folders whose code runs on several threads, or is called from them.
-TSAN_FOLDERS = ("base", "state", "models", "engine")
+TSAN_FOLDERS = ("base", "state", "models", "engine", "serve")
 TEST_LIMIT_S = 600
 FUZZ_INPUT_LIMIT_S = 10
 FUZZ_MEMORY_MB = 2048

@@ -50,6 +50,8 @@ THIRD_PARTY = {
     "openssl/": r"cairn/base/.*\.cc$",
     "xxhash.h": r"cairn/base/",
     "hiredis/": r"cairn/state/redis_\w*\.cc$",
+    "boost/": r"cairn/serve/http_(server|parser)\.cc$",
+    "prometheus/": r"cairn/serve/metrics\w*\.cc$",
     "doctest/": r".*(_test\.cc|_for_tests\.(h|cc)|/test_main\.cc)$|tests/",
     "benchmark/": r".*_bench\.cc$",
     "llama.h": r"bench/",

@@ -59,11 +59,11 @@ ApiError ErrorOf(const Error& error) {
       out.type = ApiErrorType::kInvalidRequest;
       break;
     case ErrorCode::kExhausted:
+    case ErrorCode::kCancelled:  // whoever would do it is stopping
       out.type = ApiErrorType::kUnavailable;
       break;
     case ErrorCode::kCorrupt:
     case ErrorCode::kIo:
-    case ErrorCode::kCancelled:
       out.type = ApiErrorType::kServer;
       break;
   }

@@ -1,0 +1,423 @@
+#include "cairn/serve/api_server.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "cairn/base/check.h"
+#include "cairn/base/env.h"
+#include "cairn/serve/api_routes.h"
+#include "cairn/serve/metrics.h"
+
+namespace cairn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
+constexpr const char* kStreamType = "text/event-stream";
+
+std::string HealthJson() { return R"({"status":"ok"})"; }
+
+std::string ModelsJson(const ServedModel& model) {
+  const Json meta = {{"n_vocab", model.tokenizer->vocab_size()},
+                     {"n_ctx", model.context},
+                     {"n_ctx_train", model.train_context},
+                     {"n_params", model.parameters}};
+  const Json list = {{"object", "list"},
+                     {"data", Json::array({{{"id", model.name},
+                                            {"object", "model"},
+                                            {"created", model.created_unix_s},
+                                            {"owned_by", "cairn"},
+                                            {"meta", meta}}})}};
+  return list.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+class ApiServer::Impl {
+ public:
+  Impl(const ServedModel& model, ApiServerOptions options)
+      : model_(model), options_(std::move(options)) {}
+
+  void Attach(HttpServer& http, EngineService& engine) {
+    http_ = &http;
+    engine_ = &engine;
+    workers_ = std::make_unique<IoThreads>(options_.workers);
+  }
+  void Detach() { workers_.reset(); }
+
+  void OnRequest(ExchangeId id, HttpRequest request);
+  void OnLeft(ExchangeId id);
+  void OnTick();
+  void OnSignal();
+  void OnAnswerEvents(std::vector<AnswerEvent> events) {
+    http_->Post([this, events = std::move(events)]() mutable {
+      for (AnswerEvent& event : events) OnEvent(event);
+    });
+  }
+
+ private:
+  using Prepare = ApiResult<PreparedAnswer> (*)(const ServedModel&, std::string_view,
+                                                const RequestFacts&);
+  using Small = ApiResult<std::string> (*)(const ServedModel&, std::string_view);
+
+  // A request that a worker reads.
+  struct Pending {
+    const Route* route = nullptr;
+    int64_t arrived_us = 0;
+    bool is_small = false;  // answered by the worker itself
+  };
+  // A request that the engine answers.
+  struct Answering {
+    const Route* route = nullptr;
+    int64_t arrived_us = 0;
+    PreparedAnswer prepared;
+    std::vector<JobId> jobs;
+    size_t jobs_left = 0;
+    bool begun = false;  // the stream's head is out
+    bool first_token = false;
+    int64_t written_us = 0;
+    std::vector<int64_t> last_token_us;  // by choice
+    AnswerUsage usage;
+  };
+
+  void Dispatch(ExchangeId id, const Route& route, HttpRequest request, int key);
+  void Work(ExchangeId id, const Route& route, std::string body, Prepare prepare, int key);
+  void WorkSmall(ExchangeId id, const Route& route, std::string body, Small answer);
+  bool Admit(ExchangeId id, Pending pending);
+  void Start(ExchangeId id, ApiResult<PreparedAnswer> prepared);
+  void OnEvent(AnswerEvent& event);
+  void OnPiece(ExchangeId id, Answering& a, AnswerEvent& event, int choice);
+  void OnEnded(ExchangeId id, Answering& a, AnswerEvent& event, int choice);
+  void FailAnswer(ExchangeId id, const ApiError& error);
+  void Finish(ExchangeId id);
+  void Send(ExchangeId id, Answering& a, std::string events);
+  void Forget(ExchangeId id);
+  void Inspect(ExchangeId id, const Route& route);
+  void Answer(ExchangeId id, std::string_view route, HttpResponse response);
+  void AnswerError(ExchangeId id, const Route* route, const ApiError& error);
+
+  const ServedModel& model_;
+  const ApiServerOptions options_;
+  HttpServer* http_ = nullptr;
+  EngineService* engine_ = nullptr;
+  std::unique_ptr<IoThreads> workers_;
+
+  // The loop's own.
+  ServeMetrics metrics_;
+  std::unordered_map<ExchangeId, Pending> pending_;
+  std::unordered_map<ExchangeId, Answering> answering_;
+  struct Place {
+    ExchangeId exchange;
+    int first_choice = 0;
+  };
+  std::unordered_map<JobId, Place> jobs_;
+  int64_t next_job_ = 1;
+  int signals_ = 0;
+};
+
+// ---- Requests ----
+
+void ApiServer::Impl::OnRequest(ExchangeId id, HttpRequest request) {
+  const Route* route = FindRoute(request.path);
+  if (route == nullptr) {
+    return AnswerError(id, nullptr,
+                       {.type = ApiErrorType::kNotFound, .message = "no such path here"});
+  }
+  const std::optional<int> key = options_.keys.Find(request);
+  if (route->needs_key && !key) {
+    return AnswerError(id, route,
+                       {.type = ApiErrorType::kAuthentication, .message = "Invalid API Key"});
+  }
+  const bool head_of_get = request.method == "HEAD" && route->method == "GET";
+  if (request.method != route->method && !head_of_get) {
+    return AnswerError(id, route,
+                       {.type = ApiErrorType::kMethod,
+                        .message = fmt::format("{} takes {}", route->path, route->method)});
+  }
+  Dispatch(id, *route, std::move(request), key.value_or(0));
+}
+
+void ApiServer::Impl::Dispatch(ExchangeId id, const Route& route, HttpRequest request, int key) {
+  switch (route.endpoint) {
+    case Endpoint::kHealth:
+      return Answer(id, route.path, {.body = HealthJson()});
+    case Endpoint::kModels:
+      return Answer(id, route.path, {.body = ModelsJson(model_)});
+    case Endpoint::kMetrics:
+    case Endpoint::kState:
+      return Inspect(id, route);
+    case Endpoint::kChat:
+      return Work(id, route, std::move(request.body), PrepareChat, key);
+    case Endpoint::kCompletion:
+      return Work(id, route, std::move(request.body), PrepareCompletion, key);
+    case Endpoint::kTokenize:
+      return WorkSmall(id, route, std::move(request.body), AnswerTokenize);
+    case Endpoint::kDetokenize:
+      return WorkSmall(id, route, std::move(request.body), AnswerDetokenize);
+    case Endpoint::kApplyTemplate:
+      return WorkSmall(id, route, std::move(request.body), AnswerApplyTemplate);
+    case Endpoint::kEmbeddings:
+      return AnswerError(
+          id, &route,
+          {.type = ApiErrorType::kNotSupported, .message = "this model doesn't give embeddings"});
+    case Endpoint::kNotOffered:
+      return AnswerError(
+          id, &route,
+          {.type = ApiErrorType::kNotSupported, .message = "this server has no such page"});
+  }
+}
+
+bool ApiServer::Impl::Admit(ExchangeId id, Pending pending) {
+  if (static_cast<int64_t>(pending_.size()) >= options_.max_pending) {
+    AnswerError(
+        id, pending.route,
+        {.type = ApiErrorType::kUnavailable,
+         .message = fmt::format("{} requests wait to be read: try again", pending_.size())});
+    return false;
+  }
+  pending.arrived_us = NowMicroseconds();
+  pending_[id] = pending;
+  return true;
+}
+
+void ApiServer::Impl::Work(ExchangeId id, const Route& route, std::string body, Prepare prepare,
+                           int key) {
+  if (!Admit(id, {.route = &route})) return;
+  RequestFacts facts{.key = key, .deadline_us = 0};
+  if (options_.answer_timeout_us > 0) {
+    facts.deadline_us = NowMicroseconds() + options_.answer_timeout_us;
+  }
+  workers_->Run([this, id, body = std::move(body), prepare, facts] {
+    http_->Post([this, id, prepared = prepare(model_, body, facts)]() mutable {
+      Start(id, std::move(prepared));
+    });
+  });
+}
+
+void ApiServer::Impl::WorkSmall(ExchangeId id, const Route& route, std::string body, Small answer) {
+  if (!Admit(id, {.route = &route, .is_small = true})) return;
+  workers_->Run([this, id, &route, body = std::move(body), answer] {
+    http_->Post([this, id, &route, answered = answer(model_, body)]() mutable {
+      pending_.erase(id);
+      if (!answered) return AnswerError(id, &route, answered.error());
+      Answer(id, route.path, {.body = std::move(*answered)});
+    });
+  });
+}
+
+// ---- Answers ----
+
+void ApiServer::Impl::Start(ExchangeId id, ApiResult<PreparedAnswer> prepared) {
+  const auto found = pending_.find(id);
+  if (found == pending_.end()) return;  // its client has left
+  const Pending pending = found->second;
+  pending_.erase(found);
+  if (!prepared) return AnswerError(id, pending.route, prepared.error());
+  Answering& a = answering_[id];
+  a.route = pending.route;
+  a.arrived_us = pending.arrived_us;
+  a.written_us = NowMicroseconds();
+  a.prepared = std::move(*prepared);
+  a.jobs_left = a.prepared.jobs.size();
+  a.last_token_us.resize(a.jobs_left * static_cast<size_t>(a.prepared.answers_per_job));
+  int choice = 0;
+  for (AnswerJob& job : a.prepared.jobs) {
+    const JobId job_id(next_job_++);
+    if (!engine_->Submit(job_id, std::move(job))) {
+      return FailAnswer(id, {.type = ApiErrorType::kUnavailable,
+                             .message = "as many requests wait as may be: try again"});
+    }
+    a.jobs.push_back(job_id);
+    jobs_[job_id] = {id, choice};
+    choice += a.prepared.answers_per_job;
+  }
+  a.prepared.jobs.clear();
+}
+
+void ApiServer::Impl::OnEvent(AnswerEvent& event) {
+  const auto found = jobs_.find(event.job);
+  if (found == jobs_.end()) return;
+  const Place place = found->second;
+  Answering& a = answering_.at(place.exchange);
+  const int choice = place.first_choice + event.answer;
+  switch (event.kind) {
+    case AnswerEvent::Kind::kRefused:
+      return FailAnswer(place.exchange, ErrorOf(event.problem));
+    case AnswerEvent::Kind::kPiece:
+      return OnPiece(place.exchange, a, event, choice);
+    case AnswerEvent::Kind::kEnded:
+      return OnEnded(place.exchange, a, event, choice);
+  }
+}
+
+void ApiServer::Impl::OnPiece(ExchangeId id, Answering& a, AnswerEvent& event, int choice) {
+  int64_t& last_us = a.last_token_us[static_cast<size_t>(choice)];
+  if (last_us != 0) metrics_.ObserveGap(event.time_us - last_us);
+  last_us = event.time_us;
+  if (!std::exchange(a.first_token, true)) {
+    metrics_.ObserveFirstToken(event.time_us - a.arrived_us);
+  }
+  Send(id, a, a.prepared.renderer->Piece(choice, std::move(event.piece)));
+}
+
+void ApiServer::Impl::OnEnded(ExchangeId id, Answering& a, AnswerEvent& event, int choice) {
+  metrics_.CountAnswer(event.end.reason, event.tokens);
+  if (event.end.reason == GenerationEnd::kFailed) {
+    return FailAnswer(id, {.type = ApiErrorType::kServer, .message = event.problem.message});
+  }
+  a.usage.answer_tokens += event.tokens;
+  std::string events;
+  if (!event.piece.text.empty() || !event.piece.tokens.empty()) {
+    events = a.prepared.renderer->Piece(choice, std::move(event.piece));
+  }
+  events += a.prepared.renderer->End(choice, event.end);
+  Send(id, a, std::move(events));
+  if (!event.last) return;
+  metrics_.CountPrompt(event.usage);
+  metrics_.ObserveQueue(event.usage.queued_us);
+  a.usage.Add(event.usage);
+  jobs_.erase(event.job);
+  if (--a.jobs_left == 0) Finish(id);
+}
+
+// Begins the stream with the first thing there is to send.
+void ApiServer::Impl::Send(ExchangeId id, Answering& a, std::string events) {
+  if (!a.prepared.stream || events.empty()) return;
+  if (!std::exchange(a.begun, true)) {
+    http_->StartStream(id, kStreamType);
+    events.insert(0, a.prepared.renderer->Begin());
+  }
+  a.written_us = NowMicroseconds();
+  http_->Write(id, std::move(events));
+}
+
+void ApiServer::Impl::Finish(ExchangeId id) {
+  Answering& a = answering_.at(id);
+  a.usage.total_us = NowMicroseconds() - a.arrived_us;
+  metrics_.ObserveRequest(a.usage.total_us);
+  std::string last = a.prepared.renderer->Finish(a.usage);
+  if (a.prepared.stream) {
+    Send(id, a, std::move(last));
+    http_->EndStream(id);
+    metrics_.CountRequest(a.route->path, 200);
+  } else {
+    Answer(id, a.route->path, {.body = std::move(last)});
+  }
+  Forget(id);
+}
+
+// One of the jobs can't be answered, so the request can't.
+void ApiServer::Impl::FailAnswer(ExchangeId id, const ApiError& error) {
+  Answering& a = answering_.at(id);
+  if (a.begun) {
+    http_->Write(id, a.prepared.renderer->StreamError(error));
+    http_->EndStream(id);
+    metrics_.CountRequest(a.route->path, error.status());
+  } else {
+    AnswerError(id, a.route, error);
+  }
+  Forget(id);
+}
+
+void ApiServer::Impl::Forget(ExchangeId id) {
+  const auto found = answering_.find(id);
+  for (const JobId job : found->second.jobs) {
+    if (jobs_.erase(job) > 0) engine_->Cancel(job);
+  }
+  answering_.erase(found);
+}
+
+void ApiServer::Impl::OnLeft(ExchangeId id) {
+  const auto pending = pending_.find(id);
+  const auto found = answering_.find(id);
+  const Route* route = nullptr;
+  if (pending != pending_.end() && !pending->second.is_small) {
+    route = pending->second.route;
+    pending_.erase(pending);
+  } else if (found != answering_.end()) {
+    route = found->second.route;
+    Forget(id);
+  } else {
+    return;  // a quick answer is given to whoever still reads
+  }
+  metrics_.CountRequest(route->path, ApiError{.type = ApiErrorType::kLeft}.status());
+  http_->Abort(id);
+}
+
+void ApiServer::Impl::OnTick() {
+  const int64_t now_us = NowMicroseconds();
+  for (auto& [id, a] : answering_) {
+    if (!a.prepared.stream || now_us - a.written_us < options_.ping_every_us) continue;
+    Send(id, a, ": still here\n\n");  // a comment: proxies see that the connection lives
+  }
+}
+
+void ApiServer::Impl::OnSignal() {
+  if (++signals_ > 1) return http_->Stop();
+  const int64_t until_us = NowMicroseconds() + options_.drain_us;
+  if (options_.on_drain) options_.on_drain();
+  engine_->Drain(until_us);
+  // Answers that are cut at that time still have to be sent.
+  http_->Drain(until_us + options_.drain_us / 10);
+}
+
+// ---- What is told about the server itself ----
+
+void ApiServer::Impl::Inspect(ExchangeId id, const Route& route) {
+  engine_->Inspect([this, id, &route](const Engine& engine) {
+    StateFigures state;
+    if (options_.state_figures) state = options_.state_figures();
+    http_->Post([this, id, &route, stats = engine.stats(), state = std::move(state)] {
+      if (route.endpoint == Endpoint::kState) {
+        return Answer(id, route.path, {.body = StateReportJson(state, stats)});
+      }
+      Answer(id, route.path,
+             {.content_type = kMetricsType,
+              .body = metrics_.Render(stats, state, http_->stats(), engine_->jobs())});
+    });
+  });
+}
+
+void ApiServer::Impl::Answer(ExchangeId id, std::string_view route, HttpResponse response) {
+  metrics_.CountRequest(route, response.status);
+  http_->Respond(id, std::move(response));
+}
+
+void ApiServer::Impl::AnswerError(ExchangeId id, const Route* route, const ApiError& error) {
+  HttpResponse response;
+  response.status = error.status();
+  const bool anthropic = route != nullptr && route->is_anthropic;
+  response.body = anthropic ? AnthropicErrorJson(error) : OpenAiErrorJson(error);
+  if (error.type == ApiErrorType::kMethod) {
+    response.headers.emplace_back("Allow", std::string(route->method));
+  }
+  if (error.type == ApiErrorType::kAuthentication) {
+    response.headers.emplace_back("WWW-Authenticate", "Bearer");
+  }
+  if (error.type == ApiErrorType::kUnavailable) response.headers.emplace_back("Retry-After", "1");
+  Answer(id, route == nullptr ? "other" : route->path, std::move(response));
+}
+
+// ---- The public face ----
+
+ApiServer::ApiServer(const ServedModel& model, ApiServerOptions options)
+    : impl_(std::make_unique<Impl>(model, std::move(options))) {}
+ApiServer::~ApiServer() = default;
+
+void ApiServer::Attach(HttpServer& http, EngineService& engine) { impl_->Attach(http, engine); }
+void ApiServer::Detach() { impl_->Detach(); }
+void ApiServer::OnRequest(ExchangeId id, HttpRequest request) {
+  impl_->OnRequest(id, std::move(request));
+}
+void ApiServer::OnLeft(ExchangeId id) { impl_->OnLeft(id); }
+void ApiServer::OnTick() { impl_->OnTick(); }
+void ApiServer::OnSignal() { impl_->OnSignal(); }
+void ApiServer::OnAnswerEvents(std::vector<AnswerEvent> events) {
+  impl_->OnAnswerEvents(std::move(events));
+}
+
+}  // namespace cairn

@@ -1,0 +1,232 @@
+#include "cairn/serve/api_server.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cairn/base/env.h"
+#include "cairn/base/executor.h"
+#include "cairn/serve/fake_engine_for_tests.h"
+#include "cairn/serve/http_client_for_tests.h"
+#include "cairn/serve/model_for_tests.h"
+
+namespace cairn {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kHello = R"({"messages":[{"role":"user","content":"hello"}]})";
+
+// The whole server on loopback, with a fake engine.
+class Served {
+ public:
+  explicit Served(FakeEngine::Options engine = {}, ApiServerOptions options = {},
+                  int64_t max_jobs = 1024)
+      : engine_(std::move(engine)), api_(model_.served, std::move(options)) {
+    HttpServerOptions http;
+    http.port = 0;
+    http_ = std::move(*HttpServer::Listen(http, api_));
+    service_ = std::make_unique<EngineService>(engine_, model_.tokenizer->table(), api_,
+                                               EngineService::Options{.max_jobs = max_jobs});
+    api_.Attach(*http_, *service_);
+    thread_ = std::make_unique<IoThreads>(1);
+    thread_->Run([this] { http_->Run(); });
+  }
+  ~Served() {
+    http_->Stop();
+    thread_.reset();
+    api_.Detach();
+    service_.reset();
+  }
+
+  RawClient Connect() { return RawClient(http_->port()); }
+  static std::string RequestOf(std::string_view path, std::string_view body,
+                               std::string_view headers = "") {
+    return fmt::format("POST {} HTTP/1.1\r\n{}Connection: close\r\nContent-Length: {}\r\n\r\n{}",
+                       path, headers, body.size(), body);
+  }
+  // The whole answer, head and body.
+  std::string Post(std::string_view path, std::string_view body, std::string_view headers = "") {
+    RawClient client = Connect();
+    client.Send(RequestOf(path, body, headers));
+    return client.ReadAll();
+  }
+  std::string Get(std::string_view path, std::string_view headers = "") {
+    RawClient client = Connect();
+    client.Send(fmt::format("GET {} HTTP/1.1\r\n{}Connection: close\r\n\r\n", path, headers));
+    return client.ReadAll();
+  }
+
+  FakeEngine& engine() { return engine_; }
+  ApiServer& api() { return api_; }
+  HttpServer& http() { return *http_; }
+  void WaitForEnd() { thread_.reset(); }
+
+ private:
+  ModelForTests model_;
+  FakeEngine engine_;
+  ApiServer api_;
+  std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<EngineService> service_;
+  std::unique_ptr<IoThreads> thread_;
+};
+
+std::string BodyOf(const std::string& answer) { return answer.substr(answer.find("\r\n\r\n") + 4); }
+int StatusOf(const std::string& answer) { return std::stoi(answer.substr(9, 3)); }
+
+// Until it holds, for some seconds.
+bool Eventually(const std::function<bool()>& holds) {
+  const int64_t until_us = NowMicroseconds() + 20'000'000;
+  while (!holds()) {
+    if (NowMicroseconds() > until_us) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
+
+TEST_CASE("a chat is answered as a whole, with where its state came from") {
+  FakeEngine::Options engine;
+  engine.origin.memory = TokenCount(5);
+  engine.origin.why = MissReason::kDiverged;
+  Served served(engine);
+  const std::string answer = served.Post("/v1/chat/completions", kHello);
+  REQUIRE(StatusOf(answer) == 200);
+  const Json body = Json::parse(BodyOf(answer));
+  CHECK(body["choices"][0]["message"]["content"] == "u:hello;a:");
+  CHECK(body["choices"][0]["finish_reason"] == "stop");
+  CHECK(body["model"] == "tiny");
+  CHECK(body["usage"]["prompt_tokens_details"]["cached_tokens"] == 5);
+  CHECK(body["usage"]["prompt_tokens_details"]["miss_reason"] == "diverged");
+  CHECK(body["usage"]["prompt_tokens"] == body["usage"]["completion_tokens"]);
+}
+
+TEST_CASE("a stream has the same text in pieces") {
+  Served served;
+  const std::string answer = served.Post(
+      "/v1/chat/completions", R"({"messages":[{"role":"user","content":"hi"}],"stream":true})");
+  CHECK(answer.contains("Content-Type: text/event-stream"));
+  CHECK(answer.contains(R"("delta":{"role":"assistant","content":null})"));
+  CHECK(answer.contains(R"("delta":{"content":"h"})"));
+  CHECK(answer.contains("data: [DONE]"));
+}
+
+TEST_CASE("several prompts and several answers each have a choice") {
+  Served served;
+  const Json body = Json::parse(
+      BodyOf(served.Post("/v1/completions", R"({"prompt":["a","hello"],"n":2,"max_tokens":9})")));
+  REQUIRE(body["choices"].size() == 4);
+  CHECK(body["choices"][1]["text"] == "a");
+  CHECK(body["choices"][2]["text"] == "hello");
+  CHECK(body["choices"][3]["index"] == 3);
+}
+
+TEST_CASE("wrong paths, methods and keys have their errors, and health needs no key") {
+  ApiServerOptions options;
+  options.keys = *ApiKeys::Make({"secret"});
+  Served served({}, std::move(options));
+  CHECK(StatusOf(served.Get("/health")) == 200);
+  CHECK(StatusOf(served.Get("/v1/models")) == 200);
+  CHECK(StatusOf(served.Get("/nothing")) == 404);
+  const std::string refused = served.Post("/v1/chat/completions", kHello);
+  CHECK(StatusOf(refused) == 401);
+  CHECK(BodyOf(refused).contains("authentication_error"));
+  CHECK(StatusOf(served.Get("/metrics")) == 401);
+  const std::string_view key = "Authorization: Bearer secret\r\n";
+  CHECK(StatusOf(served.Post("/v1/chat/completions", kHello, key)) == 200);
+  const std::string method = served.Get("/v1/chat/completions", key);
+  CHECK(StatusOf(method) == 405);
+  CHECK(method.contains("Allow: POST"));
+  CHECK(StatusOf(served.Post("/v1/embeddings", "{}", key)) == 501);
+}
+
+TEST_CASE("a client that leaves has its answers cancelled, streamed or not") {
+  for (const std::string_view stream : {"false", "true"}) {
+    Served served(
+        {.context = TokenCount(1 << 20), .step_us = 500, .ignores_end = true, .origin = {}});
+    RawClient client = served.Connect();
+    client.Send(Served::RequestOf(
+        "/v1/completions",
+        fmt::format(R"({{"prompt":"hello","max_tokens":50,"n":3,"stream":{}}})", stream)));
+    CHECK(Eventually([&] { return served.engine().steps > 2; }));
+    client.Close();
+    CHECK(Eventually([&] { return served.engine().cancelled == 3; }));
+  }
+}
+
+TEST_CASE("a failure of the engine is an error with a status, or an event in a stream") {
+  FakeEngine::Options failing;
+  failing.fails = true;
+  Served served(failing);
+  const std::string whole =
+      served.Post("/v1/completions", R"({"prompt":"hello world","max_tokens":9})");
+  CHECK(StatusOf(whole) == 500);
+  CHECK(BodyOf(whole).contains("the model broke"));
+  const std::string stream =
+      served.Post("/v1/completions", R"({"prompt":"hello world","max_tokens":9,"stream":true})");
+  CHECK(StatusOf(stream) == 200);
+  CHECK(stream.contains(R"(data: {"error":{"code":500)"));
+  CHECK_FALSE(stream.contains("[DONE]"));
+}
+
+TEST_CASE("more requests than may wait are told to come again") {
+  Served served({.step_us = 1000, .ignores_end = true, .origin = {}}, {}, 2);
+  RawClient one = served.Connect(), two = served.Connect();
+  const std::string_view slow = R"({"prompt":"a","max_tokens":60})";
+  one.Send(Served::RequestOf("/v1/completions", slow));
+  two.Send(Served::RequestOf("/v1/completions", slow));
+  CHECK(Eventually([&] { return served.engine().steps > 2; }));
+  const std::string answer = served.Post("/v1/completions", R"({"prompt":["a","b"]})");
+  CHECK(StatusOf(answer) == 503);
+  CHECK(answer.contains("Retry-After: 1"));
+  CHECK(StatusOf(one.ReadAll()) == 200);
+}
+
+TEST_CASE("bodies of every wrong kind are refused by name, and the server goes on") {
+  Served served;
+  const auto param_of = [&](std::string_view body) {
+    const std::string answer = served.Post("/v1/chat/completions", body);
+    CHECK(StatusOf(answer) == 400);
+    return Json::parse(BodyOf(answer))["error"]["param"].get<std::string>();
+  };
+  CHECK(param_of("") == "body");
+  CHECK(param_of("\xff\xfe") == "body");
+  CHECK(param_of(std::string(100'000, '[')) == "body");
+  CHECK(param_of(R"({"temperature":NaN})") == "body");
+  CHECK(param_of(R"({"messages":1})") == "messages");
+  CHECK(param_of(R"({"messages":[{"role":"user","content":"x"}],"max_tokens":"5"})") ==
+        "max_tokens");
+  CHECK(StatusOf(served.Post("/v1/chat/completions", kHello)) == 200);
+}
+
+TEST_CASE("metrics and state tell what has happened") {
+  ApiServerOptions options;
+  options.state_figures = [] {
+    StateFigures figures;
+    figures.budget_bytes = 4096;
+    return figures;
+  };
+  Served served({}, std::move(options));
+  served.Post("/v1/chat/completions", kHello);
+  const std::string metrics = served.Get("/metrics");
+  CHECK(metrics.contains("Content-Type: text/plain; version=0.0.4"));
+  CHECK(
+      metrics.contains("cairn_requests_total{route=\"/v1/chat/completions\",status=\"200\"} 1\n"));
+  CHECK(metrics.contains("cairn_time_to_first_token_seconds_count 1\n"));
+  CHECK(metrics.contains("cairn_state_bytes{kind=\"budget\"} 4096\n"));
+  CHECK(Json::parse(BodyOf(served.Get("/state")))["occupancy"]["budget_bytes"] == 4096);
+}
+
+TEST_CASE("after a signal what is being answered is finished, and then the server ends") {
+  Served served({.step_us = 5000, .origin = {}});
+  RawClient client = served.Connect();
+  client.Send(Served::RequestOf("/v1/chat/completions", kHello));
+  CHECK(Eventually([&] { return served.engine().steps > 1; }));
+  served.http().Post([&] { served.api().OnSignal(); });
+  CHECK(client.ReadAll().contains("u:hello;a:"));
+  served.WaitForEnd();
+  CHECK_FALSE(served.Connect().connected());
+}
+
+}  // namespace
+}  // namespace cairn

@@ -1,0 +1,196 @@
+#include "cairn/serve/prepare_answer.h"
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cairn/base/env.h"
+#include "cairn/serve/api_chat.h"
+#include "cairn/serve/api_completion.h"
+#include "cairn/serve/api_keys.h"
+#include "cairn/serve/json_node.h"
+#include "cairn/serve/render_openai.h"
+#include "cairn/text/utf8.h"
+
+namespace cairn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+ApiResult<JsonNode> ParseBody(std::string_view body) {
+  Result<JsonNode> parsed = JsonNode::Parse(body);
+  if (!parsed) return RefuseField("body", parsed.error().message);
+  return std::move(*parsed);
+}
+
+// A value of the library below, or its error as a client's.
+template <class T>
+ApiResult<T> FromResult(Result<T> result) {
+  if (!result) return std::unexpected(ErrorOf(result.error()));
+  return std::move(*result);
+}
+
+AnswerHeading HeadingOf(const ServedModel& model, const AnswerOptions& options) {
+  AnswerHeading heading;
+  heading.id = fmt::format("{:016x}", RandomSeed());
+  heading.model = options.model.empty() ? model.name : options.model;
+  heading.fingerprint = model.fingerprint;
+  heading.created_unix_s = NowUnixSeconds();
+  heading.stream = options.stream;
+  heading.stream_usage = options.stream_usage;
+  heading.wants_logprobs = options.wants_logprobs;
+  return heading;
+}
+
+ApiResult<AnswerJob> JobOf(const ServedModel& model, const AnswerOptions& options,
+                           const RequestFacts& facts, std::vector<TokenId> prompt) {
+  const auto size = static_cast<int64_t>(prompt.size());
+  if (size == 0) return RefuseField("prompt", "has no tokens");
+  if (size >= model.context) return std::unexpected(ContextError(size, model.context));
+  AnswerJob job;
+  GenerationRequest& to = job.request;
+  to.prompt = std::move(prompt);
+  const int64_t room = model.context - size;
+  int64_t most = options.max_tokens.value_or(room);
+  if (!options.max_tokens && model.defaults.max_tokens > 0) most = model.defaults.max_tokens;
+  to.max_tokens = std::min(most, room);
+  to.answers = options.answers;
+  to.sampling = options.sampling;
+  to.logit_bias = options.logit_bias;
+  if (!options.ignore_end) {
+    const auto ends = model.tokenizer->end_of_generation();
+    to.ends.assign(ends.begin(), ends.end());
+  }
+  to.wants_logprobs = options.wants_logprobs;
+  to.top_logprobs = options.top_logprobs;
+  to.tenant = TenantOf(facts.key, options.cache_salt);
+  to.priority = options.priority;
+  to.deadline_us = facts.deadline_us;
+  job.text.stops = options.stops;
+  job.text.wants_logprobs = options.wants_logprobs;
+  return job;
+}
+
+ApiResult<AnswerDefaults> DefaultsOf(const ServedModel& model) {
+  AnswerDefaults defaults = model.defaults;
+  defaults.vocabulary = model.tokenizer->vocab_size();
+  defaults.seed = RandomSeed();
+  return defaults;
+}
+
+// What is parsed, and can't be done yet.
+ApiResult<bool> CheckSupported(const ServedModel& model, const ChatRequest& chat) {
+  const AnswerFormat& format = chat.options.format;
+  if (format.kind != AnswerFormat::Kind::kText) {
+    return RefuseField(format.param, "answers that follow a grammar aren't supported");
+  }
+  if (!chat.tools.empty() && chat.tool_choice.kind != ToolChoice::Kind::kNone) {
+    return RefuseField("tools", "aren't supported");
+  }
+  return model.chat != nullptr;
+}
+
+ApiResult<std::string> RenderChat(const ServedModel& model, const ChatRequest& chat) {
+  if (model.chat == nullptr) return RefuseField("messages", model.why_no_chat);
+  RenderOptions options;
+  options.add_generation_prompt = chat.add_generation_prompt;
+  options.variables_json = chat.variables_json;
+  Result<std::string> rendered = model.chat->RenderJson(chat.messages_json, options);
+  // The template's own words: roles in an order that it doesn't take, most often.
+  if (!rendered) return RefuseField("messages", rendered.error().message);
+  return std::move(*rendered);
+}
+
+}  // namespace
+
+ApiResult<PreparedAnswer> PrepareChat(const ServedModel& model, std::string_view body,
+                                      const RequestFacts& facts) {
+  CAIRN_API_ASSIGN(const JsonNode parsed, ParseBody(body));
+  CAIRN_API_ASSIGN(const AnswerDefaults defaults, DefaultsOf(model));
+  CAIRN_API_ASSIGN(const ChatRequest chat, ParseChatRequest(parsed, defaults));
+  CAIRN_TRY(CheckSupported(model, chat));
+  CAIRN_API_ASSIGN(const std::string text, RenderChat(model, chat));
+  CAIRN_API_ASSIGN(std::vector<TokenId> tokens, FromResult(model.tokenizer->EncodeChat(text)));
+  PreparedAnswer prepared;
+  CAIRN_API_ASSIGN(AnswerJob job, JobOf(model, chat.options, facts, std::move(tokens)));
+  prepared.jobs.push_back(std::move(job));
+  prepared.answers_per_job = chat.options.answers;
+  prepared.stream = chat.options.stream;
+  prepared.renderer = MakeChatRenderer(HeadingOf(model, chat.options), chat.options.answers);
+  return prepared;
+}
+
+ApiResult<PreparedAnswer> PrepareCompletion(const ServedModel& model, std::string_view body,
+                                            const RequestFacts& facts) {
+  CAIRN_API_ASSIGN(const JsonNode parsed, ParseBody(body));
+  CAIRN_API_ASSIGN(const AnswerDefaults defaults, DefaultsOf(model));
+  CAIRN_API_ASSIGN(const CompletionRequest request, ParseCompletionRequest(parsed, defaults));
+  if (request.options.format.kind != AnswerFormat::Kind::kText) {
+    return RefuseField(request.options.format.param,
+                       "answers that follow a grammar aren't supported");
+  }
+  PreparedAnswer prepared;
+  std::vector<std::string> echoes;
+  for (const CompletionPrompt& prompt : request.prompts) {
+    std::vector<TokenId> tokens;
+    if (const auto* text = std::get_if<std::string>(&prompt)) {
+      CAIRN_API_ASSIGN(tokens, FromResult(model.tokenizer->Encode(*text)));
+    } else {
+      tokens = std::get<std::vector<TokenId>>(prompt);
+    }
+    if (request.echo) {
+      echoes.insert(echoes.end(), static_cast<size_t>(request.options.answers),
+                    model.tokenizer->Decode(tokens, {.skip_special = true}));
+    }
+    CAIRN_API_ASSIGN(AnswerJob job, JobOf(model, request.options, facts, std::move(tokens)));
+    prepared.jobs.push_back(std::move(job));
+  }
+  prepared.answers_per_job = request.options.answers;
+  prepared.stream = request.options.stream;
+  const auto choices = static_cast<int>(prepared.jobs.size()) * prepared.answers_per_job;
+  prepared.renderer =
+      MakeCompletionRenderer(HeadingOf(model, request.options), choices, std::move(echoes));
+  return prepared;
+}
+
+ApiResult<std::string> AnswerTokenize(const ServedModel& model, std::string_view body) {
+  CAIRN_API_ASSIGN(const JsonNode parsed, ParseBody(body));
+  CAIRN_API_ASSIGN(const TokenizeRequest request, ParseTokenizeRequest(parsed));
+  EncodeOptions options;
+  options.parse_special = request.parse_special;
+  if (!request.add_special) options.add_bos = false;
+  CAIRN_API_ASSIGN(const std::vector<TokenId> tokens,
+                   FromResult(model.tokenizer->Encode(request.content, options)));
+  Json list = Json::array();
+  for (const TokenId token : tokens) {
+    if (!request.with_pieces) {
+      list.push_back(token.value());
+      continue;
+    }
+    const std::string_view bytes = model.tokenizer->TokenBytes(token);
+    Json piece = std::string(bytes);
+    if (FindInvalidUtf8(bytes) != std::string_view::npos) {  // as llama-server: numbers, then
+      piece = Json::array();
+      for (const char byte : bytes) piece.push_back(static_cast<int>(static_cast<uint8_t>(byte)));
+    }
+    list.push_back({{"id", token.value()}, {"piece", std::move(piece)}});
+  }
+  return Json{{"tokens", std::move(list)}}.dump();
+}
+
+ApiResult<std::string> AnswerDetokenize(const ServedModel& model, std::string_view body) {
+  CAIRN_API_ASSIGN(const JsonNode parsed, ParseBody(body));
+  CAIRN_API_ASSIGN(const std::vector<TokenId> tokens,
+                   ParseDetokenizeRequest(parsed, model.tokenizer->vocab_size()));
+  return Json{{"content", model.tokenizer->Decode(tokens)}}.dump();
+}
+
+ApiResult<std::string> AnswerApplyTemplate(const ServedModel& model, std::string_view body) {
+  CAIRN_API_ASSIGN(const JsonNode parsed, ParseBody(body));
+  CAIRN_API_ASSIGN(const ChatRequest chat, ParseTemplateRequest(parsed));
+  CAIRN_API_ASSIGN(const std::string text, RenderChat(model, chat));
+  return Json{{"prompt", text}}.dump();
+}
+
+}  // namespace cairn

@@ -1,0 +1,94 @@
+#include "cairn/serve/prepare_answer.h"
+
+#include <doctest/doctest.h>
+
+#include "cairn/serve/model_for_tests.h"
+
+namespace cairn {
+namespace {
+
+TEST_CASE("a chat becomes one job: the template's tokens, bounds and whose state it may share") {
+  const ModelForTests model;
+  const auto prepared = PrepareChat(
+      model.served,
+      R"({"messages":[{"role":"user","content":"hello"}],"n":2,"stop":"x","cache_salt":"s"})",
+      {.key = 3, .deadline_us = 99});
+  REQUIRE(prepared);
+  REQUIRE(prepared->jobs.size() == 1);
+  const AnswerJob& job = prepared->jobs.front();
+  CHECK(model.tokenizer->Decode(job.request.prompt) == "u:hello;a:");
+  CHECK(job.request.answers == 2);
+  CHECK(job.request.max_tokens == 64 - static_cast<int64_t>(job.request.prompt.size()));
+  CHECK(job.request.tenant == "3/s");
+  CHECK(job.request.deadline_us == 99);
+  CHECK(job.request.ends.size() == model.tokenizer->end_of_generation().size());
+  CHECK_FALSE(job.request.ends.empty());
+  CHECK(job.text.stops == std::vector<std::string>{"x"});
+}
+
+TEST_CASE("requests without a seed draw differently, with one alike") {
+  const ModelForTests model;
+  const auto seed_of = [&](std::string_view body) {
+    return PrepareCompletion(model.served, body, {})->jobs.front().request.sampling.seed;
+  };
+  CHECK(seed_of(R"({"prompt":"a"})") != seed_of(R"({"prompt":"a"})"));
+  CHECK(seed_of(R"({"prompt":"a","seed":4})") == seed_of(R"({"prompt":"b","seed":4})"));
+}
+
+TEST_CASE("several prompts are several jobs") {
+  const ModelForTests model;
+  const auto prepared =
+      PrepareCompletion(model.served, R"({"prompt":["a",[1,2]],"n":2,"ignore_eos":true})", {});
+  REQUIRE(prepared->jobs.size() == 2);
+  CHECK(prepared->answers_per_job == 2);
+  CHECK(prepared->jobs[1].request.prompt == std::vector<TokenId>{TokenId(1), TokenId(2)});
+  CHECK(prepared->jobs[1].request.ends.empty());
+}
+
+TEST_CASE("a prompt as long as the context is told both numbers") {
+  const ModelForTests model;
+  const std::string long_text(100, 'z');
+  const auto prepared =
+      PrepareCompletion(model.served, fmt::format(R"({{"prompt":"{}"}})", long_text), {});
+  REQUIRE_FALSE(prepared);
+  CHECK(prepared.error().type == ApiErrorType::kContextSize);
+  CHECK(prepared.error().prompt_tokens == 100);
+  CHECK(prepared.error().context_tokens == 64);
+}
+
+TEST_CASE("what can't be answered is refused with the field's name") {
+  const ModelForTests model;
+  const auto param_of = [&](std::string_view body) {
+    const auto prepared = PrepareChat(model.served, body, {});
+    return prepared ? "none" : prepared.error().param;
+  };
+  CHECK(param_of("{") == "body");
+  CHECK(param_of("\xff") == "body");
+  CHECK(param_of(R"({"messages":[{"role":"tool","content":"x"}]})") == "messages");
+  CHECK(param_of(R"({"messages":[{"role":"user","content":"\u0000"}]})") == "none");
+  CHECK(PrepareCompletion(model.served, R"({"prompt":""})", {}).error().param == "prompt");
+}
+
+TEST_CASE("a model without a template has no chat, and says why") {
+  ModelForTests model;
+  model.served.chat = nullptr;
+  model.served.why_no_chat = "the model has no chat template";
+  const auto prepared =
+      PrepareChat(model.served, R"({"messages":[{"role":"user","content":"x"}]})", {});
+  CHECK(prepared.error().message == "messages: the model has no chat template");
+}
+
+TEST_CASE("text becomes tokens and tokens text") {
+  const ModelForTests model;
+  const std::string tokens = *AnswerTokenize(model.served, R"({"content":"hello world"})");
+  const std::string list = tokens.substr(tokens.find('['));
+  CHECK(*AnswerDetokenize(model.served, fmt::format(R"({{"tokens":{})", list)) ==
+        R"({"content":"hello world"})");
+  CHECK(AnswerTokenize(model.served, R"({"content":"\u00e4","with_pieces":true})")
+            ->contains(R"("piece":[195])"));
+  CHECK(*AnswerApplyTemplate(model.served, R"({"messages":[{"role":"user","content":"x"}]})") ==
+        R"({"prompt":"u:x;a:"})");
+}
+
+}  // namespace
+}  // namespace cairn

@@ -1,0 +1,90 @@
+#include "cairn/serve/state_report.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace cairn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double Share(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+Json OccupancyJson(const StateFigures& state) {
+  Json classes = Json::array();
+  for (const StateFigures::BlockClass& each : state.classes) {
+    classes.push_back({{"block_bytes", each.block_bytes},
+                       {"live_blocks", each.live_blocks},
+                       {"live_bytes", each.block_bytes * each.live_blocks}});
+  }
+  return {{"budget_bytes", state.budget_bytes},       {"live_bytes", state.live_bytes},
+          {"live_max_bytes", state.live_max_bytes},   {"free_bytes", state.free_bytes},
+          {"warm_bytes", state.warm_bytes},           {"sequences", state.sequences},
+          {"bytes_per_token", state.bytes_per_token}, {"classes", std::move(classes)}};
+}
+
+Json TiersJson(const StateFigures& state) {
+  Json tiers = Json::array();
+  for (const StateFigures::Tier& tier : state.tiers) {
+    tiers.push_back({{"name", tier.name}, {"objects", tier.objects}, {"bytes", tier.bytes}});
+  }
+  return tiers;
+}
+
+Json EngineJson(const EngineStats& engine) {
+  return {{"waiting", engine.waiting},
+          {"running", engine.running},
+          {"submitted", engine.submitted},
+          {"finished", engine.finished},
+          {"failed", engine.failed},
+          {"cancelled", engine.cancelled},
+          {"refused", engine.refused},
+          {"preemptions", engine.preemptions},
+          {"steps", engine.steps},
+          {"prompt_tokens_computed", engine.prompt_tokens},
+          {"prompt_tokens_resumed", engine.resumed_tokens},
+          {"answer_tokens", engine.answer_tokens},
+          {"busy_ms", static_cast<double>(engine.busy_us) / 1e3},
+          {"last_batch_tokens", engine.last_batch_tokens}};
+}
+
+}  // namespace
+
+std::string StateReportJson(const StateFigures& state, const EngineStats& engine) {
+  const int64_t hits = state.memory_tokens + state.loaded_tokens;
+  const Json report = {{"object", "cairn.state"},
+                       {"occupancy", OccupancyJson(state)},
+                       {"tree",
+                        {{"policy", state.policy},
+                         {"nodes", state.nodes},
+                         {"points", state.points},
+                         {"evictions", state.evictions},
+                         {"evicted_tokens", state.evicted_tokens}}},
+                       {"hits",
+                        {{"sequences_opened", state.opened},
+                         {"tokens_asked", state.opened_tokens},
+                         {"tokens_from_memory", state.memory_tokens},
+                         {"tokens_loaded", state.loaded_tokens},
+                         {"rate_memory", Share(state.memory_tokens, state.opened_tokens)},
+                         {"rate", Share(hits, state.opened_tokens)}}},
+                       {"tiers", TiersJson(state)},
+                       {"loads",
+                        {{"done", state.loads},
+                         {"failed", state.loads_failed},
+                         {"late", state.loads_late},
+                         {"declined", state.loads_declined}}},
+                       {"writes",
+                        {{"done", state.written},
+                         {"bytes", state.written_bytes},
+                         {"waiting", state.write_waiting},
+                         {"failed", state.write_failed},
+                         {"given_up", state.write_given_up}}},
+                       {"refused", state.refused},
+                       {"problem", state.problem.empty() ? Json() : Json(state.problem)},
+                       {"engine", EngineJson(engine)}};
+  return report.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace cairn

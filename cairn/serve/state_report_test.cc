@@ -1,0 +1,36 @@
+#include "cairn/serve/state_report.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace cairn {
+namespace {
+
+TEST_CASE("the report says what is held, by class and tier, and how often a prefix was there") {
+  StateFigures state;
+  state.budget_bytes = 1000;
+  state.live_bytes = 300;
+  state.classes = {{.block_bytes = 100, .live_blocks = 3}};
+  state.opened_tokens = 200;
+  state.memory_tokens = 100;
+  state.loaded_tokens = 50;
+  state.tiers = {{.name = "disk", .objects = 4, .bytes = 77}};
+  EngineStats engine;
+  engine.running = 2;
+  const auto report = nlohmann::json::parse(StateReportJson(state, engine));
+  CHECK(report["occupancy"]["classes"][0]["live_bytes"] == 300);
+  CHECK(report["hits"]["rate_memory"] == 0.5);
+  CHECK(report["hits"]["rate"] == 0.75);
+  CHECK(report["tiers"][0]["name"] == "disk");
+  CHECK(report["engine"]["running"] == 2);
+  CHECK(report["problem"].is_null());
+}
+
+TEST_CASE("rates before anything was asked are zero") {
+  const auto report = nlohmann::json::parse(StateReportJson({}, {}));
+  CHECK(report["hits"]["rate"] == 0);
+}
+
+}  // namespace
+}  // namespace cairn
