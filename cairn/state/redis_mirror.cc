@@ -100,8 +100,8 @@ std::optional<RedisMirror::Found> RedisMirror::Find(const ObjectKey& key) const 
 std::vector<ObjectInfo> RedisMirror::List() const {
   std::vector<ObjectInfo> list;
   list.reserve(entries_.size());
-  for (const auto& [key, entry] : entries_) {
-    if (!hidden_.contains(key)) list.push_back(entry.info);
+  for (const auto& [id, key] : order_) {
+    if (!hidden_.contains(key)) list.push_back(entries_.at(key).info);
   }
   return list;
 }

@@ -72,6 +72,7 @@ class RedisMirror {
   void Unhide(const ObjectKey& key);
 
   std::optional<Found> Find(const ObjectKey& key) const;
+  // Those put longest ago first.
   std::vector<ObjectInfo> List() const;
   // The next objects in a round through all of them.
   std::vector<std::pair<ObjectKey, StreamId>> NextToCheck(size_t most);

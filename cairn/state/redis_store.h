@@ -12,7 +12,8 @@
 //    whole.
 // Find and List answer from a mirror of the server's index, which is read on connecting and then
 // every poll_interval; so objects that others put appear by themselves, as Arrivals. The mirror may
-// be out of date, which costs a miss; it keeps the newest objects_max objects.
+// be out of date, which costs a miss; it keeps the newest objects_max objects. List begins with
+// what was put longest ago.
 //
 // All work on the network is done by the executor's threads. A server that can't be reached or is
 // silent makes one request at a time wait, for the timeouts; all others fail at once, until a try
