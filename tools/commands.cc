@@ -12,6 +12,7 @@ void AddAllCommands(CLI::App& app, ChosenCommand& chosen) {
   AddLogitsCommand(app, chosen);
   AddSizeCommand(app, chosen);
   AddGpusCommand(app, chosen);
+  AddStateCommand(app, chosen);
 }
 
 int ExitCodeOf(const Error& error) {

@@ -21,6 +21,7 @@ void AddBenchCommand(CLI::App& app, ChosenCommand& chosen);
 void AddLogitsCommand(CLI::App& app, ChosenCommand& chosen);
 void AddSizeCommand(CLI::App& app, ChosenCommand& chosen);
 void AddGpusCommand(CLI::App& app, ChosenCommand& chosen);
+void AddStateCommand(CLI::App& app, ChosenCommand& chosen);
 
 void AddAllCommands(CLI::App& app, ChosenCommand& chosen);
 
