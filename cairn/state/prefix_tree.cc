@@ -270,6 +270,35 @@ void PrefixTree::MoveLock(Lock& lock, Node* to) {
   lock.node_ = to;
 }
 
+TokenCount PrefixTree::LockPath(const StateKey& key, std::span<const TokenId> tokens, Lock& lock) {
+  CAIRN_CHECK(!lock.held());
+  Node* root = FindRoot(key);
+  if (root == nullptr) return {};
+  const Place place = Walk(*root, tokens);
+  MoveLock(lock, place.node);
+  return place.tokens;
+}
+
+Bytes PrefixTree::Forget(const StateKey& key, std::span<const TokenId> tokens) {
+  const Bytes before = store_.available();
+  Node* root = FindRoot(key);
+  if (root == nullptr) return {};
+  const Place place = Walk(*root, tokens);
+  Node* node = place.node;
+  if (place.tokens < SizeOf(tokens) || place.tokens < node->to()) return {};
+  while (node->parent != nullptr && node->locks == 0 && node->children.empty()) {
+    Node* const parent = node->parent;
+    Withdraw(*node);
+    stats_.points -= std::ssize(node->points);
+    node->points.clear();
+    DropLeaf(*node);
+    node = parent;
+  }
+  // Where the path was cut another may go on; else nothing may end without a point.
+  for (Node* left = Prune(node); left != nullptr; left = left->parent) Offer(*left);
+  return store_.available() - before;
+}
+
 void PrefixTree::ShareLock(const Lock& from, Lock& to) { MoveLock(to, from.node_); }
 
 void PrefixTree::Unlock(Lock& lock) {

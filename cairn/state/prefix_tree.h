@@ -71,6 +71,12 @@ class PrefixTree {
   // next token will copy what is partly written.
   void Keep(const StateKey& key, std::span<const TokenId> tokens, SequenceId id, int64_t now_us,
             Lock& lock);
+  // Locks what is here of the tokens, so that it stays; returns how many. REQUIRES the lock is
+  // free.
+  TokenCount LockPath(const StateKey& key, std::span<const TokenId> tokens, Lock& lock);
+  // Drops the end of a path that was kept and that nothing continues or has locked, up to where
+  // another path parts from it. Returns the bytes that it has freed.
+  Bytes Forget(const StateKey& key, std::span<const TokenId> tokens);
   // `to` locks the same path as well.
   void ShareLock(const Lock& from, Lock& to);
   void Unlock(Lock& lock);

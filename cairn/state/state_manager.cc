@@ -80,6 +80,7 @@ std::vector<Tier> StateManager::TiersOf(const Options& options) {
 // Stores that still write to blocks, or read them, are let finish.
 StateManager::~StateManager() {
   while (!leases_.empty()) Drop(leases_.begin()->first);
+  while (!pins_.empty()) Unpin(pins_.begin()->first);
   writer_.GiveUpAll();
   while (!idle()) {
     for (Tier& tier : tiers_) tier.store().Flush();
@@ -246,6 +247,32 @@ void StateManager::Drop(LeaseId id) {
   if (lease.phase == Phase::kReading) reader_.Abandon(lease.load);
   tree_->Unlock(lease.lock);
   leases_.erase(id);
+}
+
+// ---- Pins ----
+
+PinId StateManager::Pin(const StateKey& key, std::span<const TokenId> tokens) {
+  const PinId id(next_pin_++);
+  Pinned& pinned = pins_[id];
+  pinned.tokens = tree_->LockPath(key, tokens, pinned.lock);
+  return id;
+}
+
+TokenCount StateManager::PinnedTokens(PinId id) const {
+  const auto found = pins_.find(id);
+  CAIRN_CHECK(found != pins_.end());
+  return found->second.tokens;
+}
+
+void StateManager::Unpin(PinId id) {
+  const auto found = pins_.find(id);
+  CAIRN_CHECK(found != pins_.end());
+  tree_->Unlock(found->second.lock);
+  pins_.erase(found);
+}
+
+Bytes StateManager::Forget(const StateKey& key, std::span<const TokenId> tokens) {
+  return tree_->Forget(key, tokens);
 }
 
 void StateManager::Audit() const {

@@ -34,6 +34,7 @@
 namespace cairn {
 
 using LeaseId = Id<struct LeaseTag, int64_t>;
+using PinId = Id<struct PinTag, int64_t>;
 
 // Why tokens of a prefix had to be computed.
 enum class MissReason : uint8_t {
@@ -115,6 +116,13 @@ class StateManager {
   // against it.
   void NoteCompute(TokenCount from, TokenCount count, int64_t took_us);
 
+  // What is kept of these tokens stays until it is unpinned, whatever the policy says.
+  PinId Pin(const StateKey& key, std::span<const TokenId> tokens);
+  TokenCount PinnedTokens(PinId id) const;
+  void Unpin(PinId id);
+  // Drops from memory what of these tokens nobody else uses; returns the bytes that it has freed.
+  Bytes Forget(const StateKey& key, std::span<const TokenId> tokens);
+
   // Drops kept state until so many bytes are free. False: all that may go is gone.
   bool MakeRoom(Bytes bytes);
 
@@ -186,7 +194,13 @@ class StateManager {
   TierReader reader_;
   ComputeCost compute_cost_;
   RecentTags recent_;  // of what was kept, by whole runs
+  struct Pinned {
+    PrefixTree::Lock lock;
+    TokenCount tokens;
+  };
   std::unordered_map<LeaseId, Lease> leases_;
+  std::unordered_map<PinId, Pinned> pins_;
+  int64_t next_pin_ = 1;
   int64_t next_lease_ = 1;
   Stats stats_;
 };

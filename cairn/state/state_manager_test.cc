@@ -127,6 +127,68 @@ TEST_CASE("What is live stays and what is kept goes when bytes are short") {
   fed.manager().Audit();
 }
 
+TEST_CASE("what is pinned stays when bytes are short, and goes when it is unpinned") {
+  for (const bool with_fixed : {false, true}) {
+    Fed fed(with_fixed, Bytes(200 * kRow));
+    const Tokens pinned = Numbers(64);
+    LeaseId id = fed.Open(pinned);
+    REQUIRE(fed.Read(id, pinned));
+    fed.Close(id, pinned);
+    const PinId pin = fed.manager().Pin(StateKey{}, pinned);
+    CHECK(fed.manager().PinnedTokens(pin) == TokenCount(64));
+    for (int32_t i = 1; i < 5; ++i) {
+      const Tokens other = Numbers(100, i * 1000);
+      id = fed.Open(other);
+      REQUIRE(fed.Read(id, other));
+      fed.Close(id, other);
+    }
+    CHECK_FALSE(fed.manager().MakeRoom(fed.store().stats().budget));
+    Tokens asked = pinned;
+    asked.emplace_back(7);
+    id = fed.Open(asked);
+    CHECK(fed.manager().Origin(id).memory == TokenCount(64));
+    fed.manager().Drop(id);
+    fed.manager().Unpin(pin);
+    CHECK(fed.manager().MakeRoom(fed.store().stats().budget));
+    fed.manager().Audit();
+  }
+}
+
+TEST_CASE("forgetting frees what one path alone uses and leaves what others do") {
+  for (const bool with_fixed : {false, true}) {
+    Fed fed(with_fixed);
+    const Tokens shared = Numbers(64);
+    LeaseId id = fed.Open(shared);
+    REQUIRE(fed.Read(id, shared));
+    fed.Close(id, shared);
+    Tokens left = shared;
+    Tokens right = shared;
+    for (int32_t i = 0; i < 32; ++i) {
+      left.emplace_back(100 + i);
+      right.emplace_back(200 + i);
+    }
+    for (const Tokens& each : {left, right}) {
+      id = fed.Open(each);
+      REQUIRE(fed.Read(id, each));
+      fed.Close(id, each);
+    }
+    CHECK(fed.manager().Forget(StateKey{}, Numbers(10)) == Bytes(0));  // it goes on
+    const Bytes freed = fed.manager().Forget(StateKey{}, left);
+    CHECK(freed == Bytes(32 * kRow + (with_fixed ? 64 : 0)));
+    CHECK(fed.manager().Forget(StateKey{}, left) == Bytes(0));
+    fed.manager().Audit();
+    right.emplace_back(1);
+    id = fed.Open(right);
+    CHECK(fed.manager().Origin(id).memory == TokenCount(96));
+    right.pop_back();
+    CHECK(fed.manager().Forget(StateKey{}, right) == Bytes(0));  // locked
+    fed.manager().Drop(id);
+    CHECK(fed.manager().Forget(StateKey{}, right) > Bytes(0));
+    CHECK(fed.store().LiveBytes() == Bytes(0));
+    fed.manager().Audit();
+  }
+}
+
 TEST_CASE("managers of several models share one budget, and what one wants goes from any") {
   for (const std::string_view name : EvictionPolicyNames()) {
     CAPTURE(name);
