@@ -143,8 +143,8 @@ class Engine {
   // at `deadline_us` (0: never) then ends with kDeadline. Step says kIdle when all is done.
   virtual void Drain(int64_t /*deadline_us*/) {}
 
-  // One batch. kIdle: nothing is to be done until Submit; kWaiting: only reads of lower tiers are
-  // on the way.
+  // One batch. kIdle: nothing is to be done until Submit; kWaiting: only reads and writes of lower
+  // tiers are on the way, so it should be called again soon, but not at once.
   enum class Progress : uint8_t { kComputed, kWaiting, kIdle };
   virtual Progress Step() = 0;
 
@@ -161,8 +161,8 @@ struct EngineOptions {
   // While answers wait for their next token, a batch takes only as many prompt tokens as keep a
   // step near this. 0: no such limit.
   int64_t target_step_us = 50'000;
-  std::string weights;              // fingerprint of the model's files, for keys
-  std::function<int64_t()> now_us;  // null: the machine's clock
+  std::string weights = {};              // fingerprint of the model's files, for keys
+  std::function<int64_t()> now_us = {};  // null: the machine's clock
 };
 
 // All must outlive the engine.

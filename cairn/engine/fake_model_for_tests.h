@@ -1,0 +1,140 @@
+// A model of a few bytes whose answers show any fault in its state, under a clock that it moves.
+//
+// The row of a token is a hash of the token and of the row before it, as read back from the state;
+// a row of logits hashes every row, window row and Fixed byte that the token may see. So an answer
+// is a function of its tokens alone, and a wrong, stale or foreign byte anywhere changes it. Each
+// Forward moves the clock by a cost for each token. Only for tests.
+#ifndef CAIRN_ENGINE_FAKE_MODEL_FOR_TESTS_H_
+#define CAIRN_ENGINE_FAKE_MODEL_FOR_TESTS_H_
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cairn/base/check.h"
+#include "cairn/models/model.h"
+
+namespace cairn {
+
+class FakeModel final : public Model {
+ public:
+  struct Shape {
+    bool window = false;  // rows of the last 24 tokens, beside those of all
+    bool fixed = false;
+  };
+  struct Cost {
+    int64_t step_us = 0;
+    int64_t single_us = 1000;  // of the token of a span that has one
+    int64_t token_us = 100;    // of each token of longer ones
+  };
+  static constexpr int64_t kVocabulary = 48;
+  static constexpr int64_t kWindow = 24;
+
+  explicit FakeModel(Shape shape) : layout_(LayoutOf(shape)) {
+    spec_.vocabulary = kVocabulary;
+    spec_.context_length = TokenCount(1 << 20);
+  }
+
+  const ModelSpec& spec() const override { return spec_; }
+  const StateLayout& layout() const override { return layout_; }
+  Bytes weight_bytes() const override { return Bytes(0); }
+
+  void Forward(std::span<const BatchSpan> batch) override {
+    rows_.clear();
+    last_batch_.clear();
+    now_us += cost.step_us;
+    for (const BatchSpan& span : batch) {
+      const auto count = static_cast<int64_t>(span.tokens.size());
+      now_us += count == 1 ? cost.single_us : count * cost.token_us;
+      last_batch_.push_back(count);
+      computed_tokens += count;
+      int64_t position = span.state.tokens_before.value();
+      for (const TokenId token : span.tokens) Write(span.state, position++, token);
+      CAIRN_CHECK(span.logits <= 1);
+      if (span.logits == 1) rows_.push_back(HashOfState(span.state, position));
+    }
+  }
+  int64_t logit_rows() const override { return static_cast<int64_t>(rows_.size()); }
+  void Logits(int64_t first, int64_t count, float* out) override {
+    for (int64_t i = 0; i < count; ++i) {
+      const uint64_t hash = rows_[static_cast<size_t>(first + i)];
+      for (int64_t id = 0; id < kVocabulary; ++id) {
+        *out++ = static_cast<float>(Mix(hash, static_cast<uint64_t>(id)) % 8192) / 1024 - 4;
+      }
+    }
+  }
+
+  // Sizes of the spans of the last batch.
+  const std::vector<int64_t>& last_batch() const { return last_batch_; }
+
+  int64_t now_us = 1'000'000;
+  Cost cost;
+  int64_t computed_tokens = 0;
+
+ private:
+  static StateLayout LayoutOf(Shape shape) {
+    Rows rows;
+    rows.name = "keys";
+    rows.width = 2;
+    rows.codec = DType::kF32;
+    LayerState layer{.components = {rows}};
+    if (shape.window) {
+      rows.name = "recent";
+      rows.lifetime = Lifetime::Window(TokenCount(kWindow));
+      layer.components.emplace_back(rows);
+    }
+    if (shape.fixed) {
+      Fixed fixed;
+      fixed.name = "memory";
+      fixed.elements = ElementCount(2);
+      layer.components.emplace_back(fixed);
+    }
+    return *StateLayout::Make({.layers = {layer}});
+  }
+
+  static uint64_t Mix(uint64_t a, uint64_t b) {
+    uint64_t z = (a ^ (b * 0x9E3779B97F4A7C15u)) + 0x632BE59BD9B4E019u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+  }
+  static uint64_t Read(const std::byte* from) {
+    uint64_t value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+  }
+  std::byte* Row(const SequenceView& state, size_t block_class, int64_t position) const {
+    return state.tables[block_class].Block(position / kRowsPerBlock) +
+           layout_.classes()[block_class].slots[0].offset.value() +
+           position % kRowsPerBlock * static_cast<int64_t>(sizeof(uint64_t));
+  }
+  void Write(const SequenceView& state, int64_t position, TokenId token) const {
+    for (size_t c = 0; c < layout_.classes().size(); ++c) {
+      const uint64_t before = position == 0 ? 7 : Read(Row(state, c, position - 1));
+      const uint64_t value = Mix(before + c, static_cast<uint64_t>(token.value()));
+      std::memcpy(Row(state, c, position), &value, sizeof value);
+    }
+    if (state.fixed == nullptr) return;
+    const uint64_t value = Mix(Read(state.fixed), static_cast<uint64_t>(token.value()));
+    std::memcpy(state.fixed, &value, sizeof value);
+  }
+  uint64_t HashOfState(const SequenceView& state, int64_t end) const {
+    uint64_t hash = static_cast<uint64_t>(end);
+    for (size_t c = 0; c < layout_.classes().size(); ++c) {
+      const TokenCount first = layout_.classes()[c].lifetime.FirstNeeded(TokenCount(end - 1));
+      for (int64_t p = first.value(); p < end; ++p) hash = Mix(hash, Read(Row(state, c, p)));
+    }
+    return state.fixed == nullptr ? hash : Mix(hash, Read(state.fixed));
+  }
+
+  ModelSpec spec_;
+  StateLayout layout_;
+  std::vector<uint64_t> rows_;
+  std::vector<int64_t> last_batch_;
+};
+
+}  // namespace cairn
+
+#endif  // CAIRN_ENGINE_FAKE_MODEL_FOR_TESTS_H_

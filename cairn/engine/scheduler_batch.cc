@@ -1,0 +1,240 @@
+#include <algorithm>
+#include <utility>
+
+#include "cairn/base/check.h"
+#include "cairn/engine/prefix_sharing.h"
+#include "cairn/engine/scheduler.h"
+
+namespace cairn {
+
+// ---- What goes in ----
+
+void Scheduler::Plan() {
+  batch_.clear();
+  for (Answer* answer : running_) {
+    if (!answer->ready && state_.Ready(*answer->lease)) NoteReady(*answer);
+    if (!answer->ready || !answer->Answering()) continue;
+    batch_.push_back({.answer = answer, .tokens = TokenCount(1), .keeps = false});
+  }
+  const auto answers = static_cast<int64_t>(batch_.size());
+  int64_t most = std::min(options_.step_tokens.value() - answers, cost_.PromptTokens(answers));
+  bool may_admit = true;
+  while (most > 0) {
+    Answer* next = NextPrompt(may_admit);
+    if (next == nullptr) break;
+    next->tried_in_step = step_;
+    if (next->stage == Answer::Stage::kWaiting && !Admit(*next)) {
+      may_admit = false;  // the others come after it, even if they would fit: it must not starve
+      continue;
+    }
+    if (!next->ready) continue;
+    batch_.push_back(PieceOf(*next, TokenCount(most)));
+    most -= batch_.back().tokens.value();
+  }
+}
+
+// Running or waiting, not looked at in this step.
+Answer* Scheduler::NextPrompt(bool may_admit) {
+  Answer* next = nullptr;
+  const auto offer = [&](Answer* answer) {
+    if (answer->tried_in_step == step_) return;
+    if (next == nullptr || IsNext(*answer, *next)) next = answer;
+  };
+  for (Answer* answer : running_) {
+    if (answer->ready && !answer->Answering()) offer(answer);
+  }
+  if (!may_admit) return next;
+  for (Answer* answer : waiting_) {
+    if (answer->waits_for == nullptr) offer(answer);
+  }
+  return next;
+}
+
+Scheduler::BatchItem Scheduler::PieceOf(const Answer& answer, TokenCount most) const {
+  TokenCount end = answer.size();
+  bool keeps = false;
+  if (!answer.alone) {
+    const TokenCount prompt = answer.generation->prompt;
+    if (answer.read < prompt) {
+      end = std::min(prompt, state_.NextKeep(*answer.lease, prompt));
+      keeps = true;
+    }
+    for (const TokenCount cut : answer.cuts) {
+      if (cut <= answer.read || cut > end) continue;
+      end = cut;
+      keeps = true;
+      break;
+    }
+  }
+  CAIRN_CHECK(end > answer.read);
+  if (end - answer.read > most) {
+    end = answer.read + most;
+    keeps = false;
+  }
+  return {.answer = const_cast<Answer*>(&answer), .tokens = end - answer.read, .keeps = keeps};
+}
+
+// In order of precedence: who must go is the last that runs, and so isn't prepared yet.
+void Scheduler::PrepareBatch() {
+  std::ranges::sort(batch_, [](const BatchItem& a, const BatchItem& b) {
+    return Precedes(*a.answer, *b.answer);
+  });
+  for (size_t i = 0; i < batch_.size();) {
+    BatchItem& item = batch_[i];
+    Answer& answer = *item.answer;
+    if (state_.Prepare(*answer.lease, item.tokens)) {
+      ++i;
+      continue;
+    }
+    // Of windows, a large piece takes bytes that a small one doesn't.
+    const TokenCount piece = StateNeeds::PieceAt(answer.read);
+    if (piece < item.tokens) {
+      item.tokens = piece;
+      item.keeps = false;
+      continue;
+    }
+    MakeRoomFor(answer);  // what it makes of the batch has less precedence
+  }
+}
+
+// ---- What comes out ----
+
+void Scheduler::Compute(int64_t start_us) {
+  spans_.clear();
+  asking_.clear();
+  int64_t answer_tokens = 0;
+  int64_t prompt_tokens = 0;
+  const int64_t before_us = options_.now_us();
+  for (const BatchItem& item : batch_) {
+    Answer& answer = *item.answer;
+    Generation& generation = *answer.generation;
+    if (!std::exchange(generation.begun, true)) {
+      generation.usage.queued_us = before_us - generation.submitted_us;
+    }
+    (answer.Answering() ? answer_tokens : prompt_tokens) += item.tokens.value();
+    const bool asks =
+        answer.read + item.tokens == answer.size() && generation.request.max_tokens > 0;
+    if (asks) asking_.push_back(&answer);
+    spans_.push_back({.state = state_.store().View(state_.Sequence(*answer.lease)),
+                      .tokens = std::span(answer.tokens)
+                                    .subspan(static_cast<size_t>(answer.read.value()),
+                                             static_cast<size_t>(item.tokens.value())),
+                      .logits = asks ? 1 : 0});
+  }
+  model_.Forward(spans_);
+  stats_.busy_us += options_.now_us() - before_us;
+  ++stats_.steps;
+  stats_.last_batch_tokens = answer_tokens + prompt_tokens;
+  stats_.prompt_tokens += prompt_tokens;
+  for (const BatchItem& item : batch_) {
+    state_.store().Commit(state_.Sequence(*item.answer->lease), item.tokens);
+  }
+  NoteCompute(cost_.PromptTokenUs(answer_tokens, prompt_tokens, options_.now_us() - before_us));
+  for (const BatchItem& item : batch_) AfterForward(item);
+  ReadLogits();
+  cost_.Observe(answer_tokens, prompt_tokens, options_.now_us() - start_us);
+}
+
+// What prompts cost decides what is read from lower tiers instead.
+void Scheduler::NoteCompute(double prompt_token_us) {
+  for (const BatchItem& item : batch_) {
+    const Answer& answer = *item.answer;
+    if (answer.Answering()) continue;
+    const double us = prompt_token_us * static_cast<double>(item.tokens.value());
+    state_.NoteCompute(answer.read, item.tokens, static_cast<int64_t>(us));
+  }
+}
+
+void Scheduler::AfterForward(const BatchItem& item) {
+  Answer& answer = *item.answer;
+  Generation& generation = *answer.generation;
+  if (!answer.Answering()) Tenants::Charge(*generation.tenant, item.tokens.value(), 0);
+  answer.read += item.tokens;
+  if (item.keeps) Keep(answer);
+  if (generation.answering) return;
+  generation.listener->OnPromptProgress(generation.id, answer.read, generation.prompt);
+  if (answer.read == generation.prompt && generation.request.max_tokens == 0) {
+    EndAll(generation, GenerationEnd::kLength, {});
+  }
+}
+
+void Scheduler::Keep(Answer& answer) {
+  state_.Keep(*answer.lease, answer.ReadTokens(), options_.now_us());
+  answer.kept = answer.read;
+  ++answer.points;
+  ReleaseWaiting(waiting_, answer);
+}
+
+void Scheduler::ReadLogits() {
+  const auto vocabulary = static_cast<size_t>(model_.spec().vocabulary);
+  const size_t rows = logits_.size() / vocabulary;
+  for (size_t first = 0; first < asking_.size(); first += rows) {
+    const size_t count = std::min(rows, asking_.size() - first);
+    const int64_t before_us = options_.now_us();
+    model_.Logits(static_cast<int64_t>(first), static_cast<int64_t>(count), logits_.data());
+    stats_.busy_us += options_.now_us() - before_us;
+    for (size_t i = 0; i < count; ++i) {
+      Answer& answer = *asking_[first + i];
+      const auto row = std::span<const float>(logits_).subspan(i * vocabulary, vocabulary);
+      if (answer.generation->answering) {
+        Next(answer, row);
+      } else {
+        Begin(answer, row);
+      }
+    }
+  }
+}
+
+// All answers draw their first token from the same row; those that go on then get a fork.
+void Scheduler::Begin(Answer& first, std::span<const float> logits) {
+  Generation& generation = *first.generation;
+  generation.answering = true;
+  for (const auto& owned : generation.answers) {
+    Answer& answer = *owned;
+    if (&answer == &first) continue;
+    answer.tokens = first.tokens;
+    Next(answer, logits);
+    if (answer.stage != Answer::Stage::kEnded) TakeFork(answer, first);
+  }
+  Next(first, logits);
+}
+
+void Scheduler::TakeFork(Answer& answer, const Answer& of) {
+  answer.alone = of.alone;
+  answer.preempted = true;
+  if (static_cast<int64_t>(running_.size()) >= most_running_) return Wait(answer);
+  const Result<LeaseId> lease = state_.Fork(*of.lease);
+  if (!lease) return Wait(answer);
+  Run(answer, *lease);
+  NoteRead(answer);
+}
+
+void Scheduler::Next(Answer& answer, std::span<const float> logits) {
+  Generation& generation = *answer.generation;
+  const GenerationRequest& request = generation.request;
+  const TokenChooser::Choice choice = answer.chooser.Choose(logits, answer.tokens, scratch_);
+  if (!choice.possible) {
+    return End(answer, GenerationEnd::kFailed,
+               "no token may come next: the logit bias and the constraint forbid all of them");
+  }
+  if (std::ranges::find(request.ends, choice.token) != request.ends.end())
+    return End(answer, GenerationEnd::kEnd);
+  answer.tokens.push_back(choice.token);
+  answer.chooser.Accept(choice.token);
+  ++answer.produced;
+  ++stats_.answer_tokens;
+  Tenants::Charge(*generation.tenant, 0, 1);
+  if (!std::exchange(generation.answered, true)) {
+    generation.usage.first_token_us = options_.now_us() - generation.submitted_us;
+  }
+  const bool goes_on = generation.listener->OnToken({.id = generation.id,
+                                                     .answer = answer.index,
+                                                     .token = choice.token,
+                                                     .logprob = choice.logprob,
+                                                     .likeliest = choice.likeliest});
+  if (!goes_on) return End(answer, GenerationEnd::kStopped);
+  if (answer.produced == request.max_tokens) return End(answer, GenerationEnd::kLength);
+  if (answer.size() >= options_.context) return End(answer, GenerationEnd::kContext);
+}
+
+}  // namespace cairn

@@ -1,0 +1,39 @@
+// StepCost: what a step costs, learned from steps, and so how many prompt tokens fit beside answers
+// that wait for their next token.
+//
+// The model of cost is a sum: so much for each answer's token, so much for each prompt token. Both
+// follow what is measured, so that they hold for the contexts and the machine as they are now.
+// Results depend on time; nothing that is computed depends on them. Thread-compatible.
+#ifndef CAIRN_ENGINE_STEP_COST_H_
+#define CAIRN_ENGINE_STEP_COST_H_
+
+#include <cstdint>
+
+namespace cairn {
+
+class StepCost {
+ public:
+  // A prompt goes on by so many tokens in each step, whatever that costs: it must not starve.
+  static constexpr int64_t kLeastPromptTokens = 16;
+
+  // 0: no target.
+  explicit StepCost(int64_t target_us) : target_us_(target_us) {}
+
+  // What a step of so many tokens took.
+  void Observe(int64_t answer_tokens, int64_t prompt_tokens, int64_t us);
+  // How many prompt tokens keep a step with so many answers near the target; at most twice as many
+  // as were last seen beside answers, since cost need not grow as it did so far.
+  int64_t PromptTokens(int64_t answer_tokens) const;
+  // Of the time of such a step, what each of its prompt tokens took.
+  double PromptTokenUs(int64_t answer_tokens, int64_t prompt_tokens, int64_t us) const;
+
+ private:
+  int64_t target_us_;
+  double answer_us_ = 0;  // of one token; 0: not known yet
+  double prompt_us_ = 0;
+  int64_t last_beside_ = 0;
+};
+
+}  // namespace cairn
+
+#endif  // CAIRN_ENGINE_STEP_COST_H_

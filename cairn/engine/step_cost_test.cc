@@ -1,0 +1,68 @@
+#include "cairn/engine/step_cost.h"
+
+#include <doctest/doctest.h>
+
+#include <initializer_list>
+#include <limits>
+
+namespace cairn {
+
+TEST_CASE("the budget of prompt tokens comes to what the target leaves, whatever was seen first") {
+  for (const int first : {0, 1, 2}) {
+    CAPTURE(first);
+    StepCost cost(20'000);
+    const auto step = [&](int64_t answers, int64_t prompt) {
+      cost.Observe(answers, prompt, answers * 900 + prompt * 50);
+    };
+    CHECK(cost.PromptTokens(4) == StepCost::kLeastPromptTokens);
+    if (first == 0) step(4, 0);
+    if (first == 1) step(0, 500);
+    int64_t last = 0;
+    for (int i = 0; i < 60; ++i) {
+      const int64_t prompt = cost.PromptTokens(4);
+      // By the second look at what a step costs no step is longer than it may be by much.
+      if (i > 0 && first < 2) CHECK(4 * 900 + prompt * 50 <= 20'000 * 11 / 10);
+      CHECK((last == 0 || prompt <= 2 * last));
+      last = prompt;
+      step(4, prompt);
+      if (i % 3 == 0) step(4, 0);
+    }
+    CHECK(last >= (20'000 - 4 * 900) / 50 * 9 / 10);
+    CHECK(last <= (20'000 - 4 * 900) / 50 * 11 / 10);
+  }
+}
+
+TEST_CASE("the budget follows a machine that becomes slower") {
+  StepCost cost(20'000);
+  for (int i = 0; i < 30; ++i)
+    cost.Observe(4, cost.PromptTokens(4), 4 * 900 + cost.PromptTokens(4) * 50);
+  for (int i = 0; i < 30; ++i) {
+    const int64_t prompt = cost.PromptTokens(4);
+    cost.Observe(4, prompt, 2 * (4 * 900 + prompt * 50));
+  }
+  const int64_t step_us = 2 * (4 * 900 + cost.PromptTokens(4) * 50);
+  CHECK(step_us <= 22'000);
+  CHECK(step_us >= 18'000);
+}
+
+TEST_CASE("of a step's time prompt tokens have the part that they were learned to take") {
+  StepCost cost(20'000);
+  CHECK(cost.PromptTokenUs(0, 10, 500) == doctest::Approx(50));
+  CHECK(cost.PromptTokenUs(1, 9, 500) == doctest::Approx(50));
+  cost.Observe(4, 0, 3600);
+  cost.Observe(0, 100, 5000);
+  CHECK(cost.PromptTokenUs(4, 20, 4600) == doctest::Approx(50));
+  CHECK(cost.PromptTokenUs(4, 20, 9200) == doctest::Approx(100));
+  CHECK(cost.PromptTokenUs(4, 0, 3600) == 0);
+}
+
+TEST_CASE("a prompt never starves, and without answers or a target nothing holds it back") {
+  StepCost cost(1'000);
+  cost.Observe(8, 0, 50'000);
+  cost.Observe(8, 16, 60'000);
+  CHECK(cost.PromptTokens(8) == StepCost::kLeastPromptTokens);
+  CHECK(cost.PromptTokens(0) == std::numeric_limits<int64_t>::max());
+  CHECK(StepCost(0).PromptTokens(8) == std::numeric_limits<int64_t>::max());
+}
+
+}  // namespace cairn
