@@ -47,6 +47,18 @@ class Traces(unittest.TestCase):
         self.assertEqual(struct.unpack("<diiiii", self.path.read_bytes()), (1.5, 2, 4, 2, 9, 1))
 
 
+class Disk(unittest.TestCase):
+    def test_fio_moves_as_many_bytes_as_the_store_and_ends_when_they_are_safe(self):
+        for action, threads in state.DISK_THREADS.items():
+            command = state.fio_command(action, "folder", state.DISK_BYTES // threads)
+            self.assertIn(f"--numjobs={threads}", command)
+            self.assertEqual(state.DISK_BYTES % threads, 0)
+            self.assertIn(f"--size={state.DISK_BYTES // threads}", command)
+            self.assertEqual("--end_fsync=1" in command, action == "write")
+            self.assertIn("--direct=1", command)
+        self.assertIn("--rw=randread:4", state.fio_command("read", "folder", 1))
+
+
 class Verdicts(unittest.TestCase):
     def test_a_row_is_met_on_its_side_of_the_target_alone(self):
         rows = state.Rows("")
