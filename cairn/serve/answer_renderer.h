@@ -64,6 +64,7 @@ struct AnswerHeading {
   std::string model = {};        // as the request called it
   std::string fingerprint = {};  // of build and weights
   int64_t created_unix_s = 0;
+  int64_t prompt_tokens = 0;
   bool stream = false;
   bool stream_usage = false;
   bool wants_logprobs = false;

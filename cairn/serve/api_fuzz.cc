@@ -8,6 +8,7 @@
 #include "cairn/base/check.h"
 #include "cairn/serve/api_chat.h"
 #include "cairn/serve/api_completion.h"
+#include "cairn/serve/api_messages.h"
 #include "cairn/serve/json_node.h"
 #include "cairn/text/utf8.h"
 
@@ -61,6 +62,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CAIRN_CHECK(JsonNode::Parse(body->Dump())->Dump() == body->Dump());
   const cairn::AnswerDefaults defaults = {.vocabulary = kVocabulary};
   if (const auto chat = ParseChatRequest(*body, defaults); Accepted(chat)) CheckChat(*chat);
+  if (const auto chat = ParseMessagesRequest(*body, defaults); Accepted(chat)) CheckChat(*chat);
+  Accepted(cairn::ParseCountRequest(*body));
   Accepted(cairn::ParseTemplateRequest(*body));
   Accepted(cairn::ParseTokenizeRequest(*body));
   Accepted(cairn::ParseDetokenizeRequest(*body, kVocabulary));

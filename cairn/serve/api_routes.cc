@@ -21,6 +21,8 @@ constexpr Route kRoutes[] = {
     {"/tokenize", "POST", Endpoint::kTokenize},
     {"/detokenize", "POST", Endpoint::kDetokenize},
     {"/apply-template", "POST", Endpoint::kApplyTemplate},
+    {"/v1/messages", "POST", Endpoint::kMessages, true, true},
+    {"/v1/messages/count_tokens", "POST", Endpoint::kCountTokens, true, true},
     {"/slots", "GET", Endpoint::kNotOffered},
     {"/props", "GET", Endpoint::kNotOffered},
 };

@@ -14,6 +14,8 @@ enum class Endpoint : uint8_t {
   kState,
   kChat,
   kCompletion,
+  kMessages,
+  kCountTokens,
   kEmbeddings,
   kTokenize,
   kDetokenize,

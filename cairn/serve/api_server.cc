@@ -154,6 +154,10 @@ void ApiServer::Impl::Dispatch(ExchangeId id, const Route& route, HttpRequest re
       return Work(id, route, std::move(request.body), PrepareChat, key);
     case Endpoint::kCompletion:
       return Work(id, route, std::move(request.body), PrepareCompletion, key);
+    case Endpoint::kMessages:
+      return Work(id, route, std::move(request.body), PrepareMessages, key);
+    case Endpoint::kCountTokens:
+      return WorkSmall(id, route, std::move(request.body), AnswerCountTokens);
     case Endpoint::kTokenize:
       return WorkSmall(id, route, std::move(request.body), AnswerTokenize);
     case Endpoint::kDetokenize:

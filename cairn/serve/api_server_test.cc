@@ -121,6 +121,19 @@ TEST_CASE("several prompts and several answers each have a choice") {
   CHECK(body["choices"][3]["index"] == 3);
 }
 
+TEST_CASE("Anthropic's endpoint has its own events and its own errors") {
+  Served served;
+  const std::string_view hello =
+      R"({"max_tokens":99,"stream":true,"messages":[{"role":"user","content":"hello"}]})";
+  const std::string stream = served.Post("/v1/messages", hello);
+  CHECK(stream.contains("event: message_start\n"));
+  CHECK(stream.contains(R"("delta":{"type":"text_delta","text":"hello"})"));
+  CHECK(stream.contains("event: message_stop\n"));
+  const std::string refused = served.Post("/v1/messages", R"({"messages":[]})");
+  CHECK(StatusOf(refused) == 400);
+  CHECK(BodyOf(refused).starts_with(R"({"type":"error","error":{"type":"invalid_request_error")"));
+}
+
 TEST_CASE("wrong paths, methods and keys have their errors, and health needs no key") {
   ApiServerOptions options;
   options.keys = *ApiKeys::Make({"secret"});

@@ -9,7 +9,9 @@
 #include "cairn/serve/api_chat.h"
 #include "cairn/serve/api_completion.h"
 #include "cairn/serve/api_keys.h"
+#include "cairn/serve/api_messages.h"
 #include "cairn/serve/json_node.h"
+#include "cairn/serve/render_anthropic.h"
 #include "cairn/serve/render_openai.h"
 #include "cairn/text/utf8.h"
 
@@ -31,8 +33,12 @@ ApiResult<T> FromResult(Result<T> result) {
   return std::move(*result);
 }
 
-AnswerHeading HeadingOf(const ServedModel& model, const AnswerOptions& options) {
+AnswerHeading HeadingOf(const ServedModel& model, const AnswerOptions& options,
+                        const PreparedAnswer& prepared) {
   AnswerHeading heading;
+  for (const AnswerJob& job : prepared.jobs) {
+    heading.prompt_tokens += static_cast<int64_t>(job.request.prompt.size());
+  }
   heading.id = fmt::format("{:016x}", RandomSeed());
   heading.model = options.model.empty() ? model.name : options.model;
   heading.fingerprint = model.fingerprint;
@@ -72,15 +78,15 @@ ApiResult<AnswerJob> JobOf(const ServedModel& model, const AnswerOptions& option
   return job;
 }
 
-ApiResult<AnswerDefaults> DefaultsOf(const ServedModel& model) {
+AnswerDefaults DefaultsOf(const ServedModel& model) {
   AnswerDefaults defaults = model.defaults;
   defaults.vocabulary = model.tokenizer->vocab_size();
   defaults.seed = RandomSeed();
   return defaults;
 }
 
-// What is parsed, and can't be done yet.
-ApiResult<bool> CheckSupported(const ServedModel& model, const ChatRequest& chat) {
+// What is parsed, and can't be done.
+ApiResult<void> CheckSupported(const ChatRequest& chat) {
   const AnswerFormat& format = chat.options.format;
   if (format.kind != AnswerFormat::Kind::kText) {
     return RefuseField(format.param, "answers that follow a grammar aren't supported");
@@ -88,7 +94,7 @@ ApiResult<bool> CheckSupported(const ServedModel& model, const ChatRequest& chat
   if (!chat.tools.empty() && chat.tool_choice.kind != ToolChoice::Kind::kNone) {
     return RefuseField("tools", "aren't supported");
   }
-  return model.chat != nullptr;
+  return {};
 }
 
 ApiResult<std::string> RenderChat(const ServedModel& model, const ChatRequest& chat) {
@@ -102,30 +108,50 @@ ApiResult<std::string> RenderChat(const ServedModel& model, const ChatRequest& c
   return std::move(*rendered);
 }
 
-}  // namespace
-
-ApiResult<PreparedAnswer> PrepareChat(const ServedModel& model, std::string_view body,
-                                      const RequestFacts& facts) {
-  CAIRN_API_ASSIGN(const JsonNode parsed, ParseBody(body));
-  CAIRN_API_ASSIGN(const AnswerDefaults defaults, DefaultsOf(model));
-  CAIRN_API_ASSIGN(const ChatRequest chat, ParseChatRequest(parsed, defaults));
-  CAIRN_TRY(CheckSupported(model, chat));
+ApiResult<std::vector<TokenId>> TokensOf(const ServedModel& model, const ChatRequest& chat) {
   CAIRN_API_ASSIGN(const std::string text, RenderChat(model, chat));
-  CAIRN_API_ASSIGN(std::vector<TokenId> tokens, FromResult(model.tokenizer->EncodeChat(text)));
+  return FromResult(model.tokenizer->EncodeChat(text));
+}
+
+// All of a chat but its renderer.
+ApiResult<PreparedAnswer> ChatJob(const ServedModel& model, const ChatRequest& chat,
+                                  const RequestFacts& facts) {
+  CAIRN_TRY(CheckSupported(chat));
+  CAIRN_API_ASSIGN(std::vector<TokenId> tokens, TokensOf(model, chat));
   PreparedAnswer prepared;
   CAIRN_API_ASSIGN(AnswerJob job, JobOf(model, chat.options, facts, std::move(tokens)));
   prepared.jobs.push_back(std::move(job));
   prepared.answers_per_job = chat.options.answers;
   prepared.stream = chat.options.stream;
-  prepared.renderer = MakeChatRenderer(HeadingOf(model, chat.options), chat.options.answers);
+  return prepared;
+}
+
+}  // namespace
+
+ApiResult<PreparedAnswer> PrepareChat(const ServedModel& model, std::string_view body,
+                                      const RequestFacts& facts) {
+  CAIRN_API_ASSIGN(const JsonNode parsed, ParseBody(body));
+  CAIRN_API_ASSIGN(const ChatRequest chat, ParseChatRequest(parsed, DefaultsOf(model)));
+  CAIRN_API_ASSIGN(PreparedAnswer prepared, ChatJob(model, chat, facts));
+  prepared.renderer =
+      MakeChatRenderer(HeadingOf(model, chat.options, prepared), chat.options.answers);
+  return prepared;
+}
+
+ApiResult<PreparedAnswer> PrepareMessages(const ServedModel& model, std::string_view body,
+                                          const RequestFacts& facts) {
+  CAIRN_API_ASSIGN(const JsonNode parsed, ParseBody(body));
+  CAIRN_API_ASSIGN(const ChatRequest chat, ParseMessagesRequest(parsed, DefaultsOf(model)));
+  CAIRN_API_ASSIGN(PreparedAnswer prepared, ChatJob(model, chat, facts));
+  prepared.renderer = MakeMessageRenderer(HeadingOf(model, chat.options, prepared));
   return prepared;
 }
 
 ApiResult<PreparedAnswer> PrepareCompletion(const ServedModel& model, std::string_view body,
                                             const RequestFacts& facts) {
   CAIRN_API_ASSIGN(const JsonNode parsed, ParseBody(body));
-  CAIRN_API_ASSIGN(const AnswerDefaults defaults, DefaultsOf(model));
-  CAIRN_API_ASSIGN(const CompletionRequest request, ParseCompletionRequest(parsed, defaults));
+  CAIRN_API_ASSIGN(const CompletionRequest request,
+                   ParseCompletionRequest(parsed, DefaultsOf(model)));
   if (request.options.format.kind != AnswerFormat::Kind::kText) {
     return RefuseField(request.options.format.param,
                        "answers that follow a grammar aren't supported");
@@ -149,8 +175,8 @@ ApiResult<PreparedAnswer> PrepareCompletion(const ServedModel& model, std::strin
   prepared.answers_per_job = request.options.answers;
   prepared.stream = request.options.stream;
   const auto choices = static_cast<int>(prepared.jobs.size()) * prepared.answers_per_job;
-  prepared.renderer =
-      MakeCompletionRenderer(HeadingOf(model, request.options), choices, std::move(echoes));
+  prepared.renderer = MakeCompletionRenderer(HeadingOf(model, request.options, prepared), choices,
+                                             std::move(echoes));
   return prepared;
 }
 
@@ -184,6 +210,13 @@ ApiResult<std::string> AnswerDetokenize(const ServedModel& model, std::string_vi
   CAIRN_API_ASSIGN(const std::vector<TokenId> tokens,
                    ParseDetokenizeRequest(parsed, model.tokenizer->vocab_size()));
   return Json{{"content", model.tokenizer->Decode(tokens)}}.dump();
+}
+
+ApiResult<std::string> AnswerCountTokens(const ServedModel& model, std::string_view body) {
+  CAIRN_API_ASSIGN(const JsonNode parsed, ParseBody(body));
+  CAIRN_API_ASSIGN(const ChatRequest chat, ParseCountRequest(parsed));
+  CAIRN_API_ASSIGN(const std::vector<TokenId> tokens, TokensOf(model, chat));
+  return Json{{"input_tokens", tokens.size()}}.dump();
 }
 
 ApiResult<std::string> AnswerApplyTemplate(const ServedModel& model, std::string_view body) {

@@ -53,9 +53,13 @@ ApiResult<PreparedAnswer> PrepareChat(const ServedModel& model, std::string_view
 ApiResult<PreparedAnswer> PrepareCompletion(const ServedModel& model, std::string_view body,
                                             const RequestFacts& facts);
 
+ApiResult<PreparedAnswer> PrepareMessages(const ServedModel& model, std::string_view body,
+                                          const RequestFacts& facts);
+
 // The small endpoints: the body of the answer.
 ApiResult<std::string> AnswerTokenize(const ServedModel& model, std::string_view body);
 ApiResult<std::string> AnswerDetokenize(const ServedModel& model, std::string_view body);
+ApiResult<std::string> AnswerCountTokens(const ServedModel& model, std::string_view body);
 ApiResult<std::string> AnswerApplyTemplate(const ServedModel& model, std::string_view body);
 
 }  // namespace cairn

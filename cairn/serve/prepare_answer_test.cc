@@ -78,6 +78,19 @@ TEST_CASE("a model without a template has no chat, and says why") {
   CHECK(prepared.error().message == "messages: the model has no chat template");
 }
 
+TEST_CASE("Anthropic's messages are the same chat, and can be counted") {
+  const ModelForTests model;
+  const std::string_view body =
+      R"({"max_tokens":3,"system":"s","messages":[{"role":"user","content":"x"}]})";
+  const auto prepared = PrepareMessages(model.served, body, {});
+  REQUIRE(prepared);
+  const std::vector<TokenId>& prompt = prepared->jobs.front().request.prompt;
+  CHECK(model.tokenizer->Decode(prompt) == "s:s;u:x;a:");
+  CHECK(prepared->jobs.front().request.max_tokens == 3);
+  CHECK(*AnswerCountTokens(model.served, body) ==
+        fmt::format(R"({{"input_tokens":{}}})", prompt.size()));
+}
+
 TEST_CASE("text becomes tokens and tokens text") {
   const ModelForTests model;
   const std::string tokens = *AnswerTokenize(model.served, R"({"content":"hello world"})");
