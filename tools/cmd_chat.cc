@@ -49,7 +49,7 @@ class Chat {
 
   Status Say(std::string text) {
     messages_.push_back({"user", std::move(text)});
-    const Result<Answer> answer = AnswerMessages();
+    const Result<TextAnswer> answer = AnswerMessages();
     if (!answer) {
       messages_.pop_back();
       return std::unexpected(answer.error());
@@ -71,7 +71,7 @@ class Chat {
   }
 
  private:
-  Result<Answer> AnswerMessages() {
+  Result<TextAnswer> AnswerMessages() {
     CAIRN_ASSIGN(const std::string rendered, template_.Render(messages_));
     CAIRN_ASSIGN(const std::vector<TokenId> tokens, generator_.tokenizer().EncodeChat(rendered));
     CAIRN_ASSIGN(kept_, generator_.KeepCommonPrefix(tokens));

@@ -101,7 +101,7 @@ struct StateCost {
   }
 };
 
-void PrintCost(TextGenerator& generator, const Prompt& prompt, const Answer& answer) {
+void PrintCost(TextGenerator& generator, const Prompt& prompt, const TextAnswer& answer) {
   const StateCost state(generator);
   const int64_t tokens = generator.store().Length(generator.runner().id()).value();
   fmt::print(stderr, "\n");
@@ -120,7 +120,7 @@ void PrintCost(TextGenerator& generator, const Prompt& prompt, const Answer& ans
              BytesText(state.predicted), tokens, BytesText(state.live), state.blocks);
 }
 
-void PrintJson(TextGenerator& generator, const Prompt& prompt, const Answer& answer) {
+void PrintJson(TextGenerator& generator, const Prompt& prompt, const TextAnswer& answer) {
   const StateCost state(generator);
   std::vector<int32_t> ids;
   for (const TokenId id : answer.tokens) ids.push_back(id.value());
@@ -159,7 +159,7 @@ Result<int> Run(const RunArgs& args) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
   };
-  CAIRN_ASSIGN(const Answer answer, generator->Generate(prompt.tokens, emit));
+  CAIRN_ASSIGN(const TextAnswer answer, generator->Generate(prompt.tokens, emit));
   if (!args.generation.session.empty()) {
     if (args.chat) prompt.messages.push_back({"assistant", answer.text});
     CAIRN_TRY(generator->SaveSession(answer, args.chat ? NoteOf(prompt.messages) : ""));

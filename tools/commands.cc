@@ -13,6 +13,7 @@ void AddAllCommands(CLI::App& app, ChosenCommand& chosen) {
   AddSizeCommand(app, chosen);
   AddGpusCommand(app, chosen);
   AddStateCommand(app, chosen);
+  AddServeCommand(app, chosen);
 }
 
 int ExitCodeOf(const Error& error) {

@@ -22,6 +22,7 @@ void AddLogitsCommand(CLI::App& app, ChosenCommand& chosen);
 void AddSizeCommand(CLI::App& app, ChosenCommand& chosen);
 void AddGpusCommand(CLI::App& app, ChosenCommand& chosen);
 void AddStateCommand(CLI::App& app, ChosenCommand& chosen);
+void AddServeCommand(CLI::App& app, ChosenCommand& chosen);
 
 void AddAllCommands(CLI::App& app, ChosenCommand& chosen);
 

@@ -40,9 +40,9 @@ void GenerationArgs::AddFlags(CLI::App& command, int64_t default_max_tokens) {
   command.add_flag("--ignore-eos", ignore_end, "Go on after the model's end-of-text token");
 }
 
-double Answer::PromptTokensPerSecond() const { return Rate(prompt_tokens, prompt_us); }
+double TextAnswer::PromptTokensPerSecond() const { return Rate(prompt_tokens, prompt_us); }
 
-double Answer::AnswerTokensPerSecond() const {
+double TextAnswer::AnswerTokensPerSecond() const {
   // The first token comes out of the prompt's work.
   return Rate(static_cast<int64_t>(tokens.size()) - 1, answer_us);
 }
@@ -136,7 +136,7 @@ Result<TokenCount> TextGenerator::KeepCommonPrefix(std::span<const TokenId> toke
   return TokenCount(0);
 }
 
-Status TextGenerator::SaveSession(const Answer& answer, std::string_view note) {
+Status TextGenerator::SaveSession(const TextAnswer& answer, std::string_view note) {
   // The last token of an answer that was cut short has been chosen, and not been read yet.
   const std::span<const TokenId> have = runner_->tokens();
   const bool fits = static_cast<int64_t>(have.size()) < runner_->options().context.value();
@@ -144,7 +144,7 @@ Status TextGenerator::SaveSession(const Answer& answer, std::string_view note) {
   return WriteSession(args_.session, SessionKey(), runner_->tokens(), note, *store_, runner_->id());
 }
 
-Status TextGenerator::AppendPrompt(std::span<const TokenId> prompt, Answer& answer) {
+Status TextGenerator::AppendPrompt(std::span<const TokenId> prompt, TextAnswer& answer) {
   const ProgressLine progress("");
   const int64_t start_us = NowMicroseconds();
   CAIRN_TRY(runner_->Append(prompt, [&](TokenCount done) {
@@ -157,9 +157,9 @@ Status TextGenerator::AppendPrompt(std::span<const TokenId> prompt, Answer& answ
   return {};
 }
 
-Result<Answer> TextGenerator::Generate(std::span<const TokenId> prompt,
-                                       const std::function<void(std::string_view)>& emit) {
-  Answer answer;
+Result<TextAnswer> TextGenerator::Generate(std::span<const TokenId> prompt,
+                                           const std::function<void(std::string_view)>& emit) {
+  TextAnswer answer;
   CAIRN_TRY(AppendPrompt(prompt, answer));
   StreamDecoder decoder(tokenizer_.table(), {.skip_special = true, .at_text_start = false});
   CAIRN_ASSIGN(StopStrings stops, StopStrings::Create(args_.stop));

@@ -35,7 +35,7 @@ struct GenerationArgs {
 
 enum class FinishReason : uint8_t { kEndOfText, kLength, kStopString, kInterrupted };
 
-struct Answer {
+struct TextAnswer {
   std::string text;
   std::vector<TokenId> tokens;  // without the end-of-generation token
   bool is_read = true;          // whether the sequence has read the last of them, too
@@ -58,8 +58,8 @@ class TextGenerator {
 
   // Appends the prompt (shown as progress) and generates. `emit` gets each piece of text as soon as
   // it is certain. An interrupt (terminal.h) ends the answer, not the generator.
-  Result<Answer> Generate(std::span<const TokenId> prompt,
-                          const std::function<void(std::string_view)>& emit);
+  Result<TextAnswer> Generate(std::span<const TokenId> prompt,
+                              const std::function<void(std::string_view)>& emit);
 
   // Keeps the longest prefix of `tokens` that the sequence has read; at least one token is left to
   // be computed, for its logits are what comes next. Returns how many are kept.
@@ -70,7 +70,7 @@ class TextGenerator {
   const std::string& note() const { return note_; }
   // Leaves the sequence in the session file, with all tokens of the answer. REQUIRES the file was
   // named.
-  Status SaveSession(const Answer& answer, std::string_view note);
+  Status SaveSession(const TextAnswer& answer, std::string_view note);
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
   SequenceRunner& runner() { return *runner_; }
@@ -83,7 +83,7 @@ class TextGenerator {
   TextGenerator(OpenedModel opened, Tokenizer tokenizer, std::unique_ptr<StateStore> store,
                 const GenerationArgs& args, uint64_t seed);
 
-  Status AppendPrompt(std::span<const TokenId> prompt, Answer& answer);
+  Status AppendPrompt(std::span<const TokenId> prompt, TextAnswer& answer);
   Status StartSequence(const SequenceRunner::Options& options);
   StateKey SessionKey() const;
 

@@ -19,6 +19,7 @@ constexpr std::pair<const char*, const char*> kLongSpelling[] = {
     {"-ctk", "--cache-type-k"},
     {"-ctv", "--cache-type-v"},
     {"-npl", "--sequences"},
+    {"-np", "--parallel"},
 };
 
 // In reverse, as CLI11 takes them.

@@ -1,0 +1,351 @@
+#!/usr/bin/env python3
+"""cairn serve, as clients of OpenAI's API and of llama-server use it, and as nobody should.
+
+Needs `make models` for a real model; skips, saying so, where it is absent. $CAIRN is the program.
+"""
+
+import concurrent.futures
+import json
+import resource
+import signal
+import socket
+import sys
+import time
+import unittest
+
+import serve_process
+from serve_process import MODEL, ROOT, Server
+
+sys.path.insert(0, str(ROOT / "build" / "python"))
+import anthropic  # noqa: E402
+import openai  # noqa: E402
+
+QUESTION = [{"role": "user", "content": "What is the capital of France?"}]
+LONG = "The quick brown fox jumps over the lazy dog. " * 20
+
+
+@unittest.skipUnless(MODEL.exists(), f"{MODEL.name} is absent, `make models` brings it")
+class ServeTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+        cls.client = openai.OpenAI(base_url=cls.server.url + "/v1", api_key="none", max_retries=0)
+        cls.anthropic = anthropic.Anthropic(base_url=cls.server.url, api_key="none", max_retries=0)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+        cls.anthropic.close()
+        cls.server.stop()
+
+    def chat(self, **more):
+        return self.client.chat.completions.create(
+            **{"model": "m", "messages": QUESTION, "max_tokens": 8, "temperature": 0, **more})
+
+    def complete(self, prompt, **more):
+        return self.client.completions.create(
+            **{"model": "m", "prompt": prompt, "max_tokens": 8, "temperature": 0, **more})
+
+    # ---- what llama-server's own tests check ----
+
+    def test_a_chat_answer_has_the_shape_that_clients_check(self):
+        answer = self.chat(model="some name")
+        self.assertIn("cmpl", answer.id)
+        self.assertTrue(answer.system_fingerprint.startswith("b"))
+        self.assertEqual(answer.model, "some name")
+        self.assertEqual(answer.object, "chat.completion")
+        self.assertEqual(answer.choices[0].message.role, "assistant")
+        self.assertEqual(answer.choices[0].finish_reason, "length")
+        self.assertEqual(answer.usage.completion_tokens, 8)
+        self.assertEqual(answer.usage.total_tokens, answer.usage.prompt_tokens + 8)
+
+    def test_a_stream_names_the_role_first_and_ends_with_an_empty_delta_usage_and_done(self):
+        body = {"messages": QUESTION, "max_tokens": 6, "temperature": 0, "stream": True,
+                "stream_options": {"include_usage": True}}
+        *events, done = self.server.events("/v1/chat/completions", body)
+        self.assertEqual(done, "[DONE]")
+        *chunks, usage = map(json.loads, events)
+        deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
+        self.assertEqual(deltas[0], {"role": "assistant", "content": None})
+        self.assertEqual(deltas[-1], {})
+        self.assertTrue(all("role" not in delta for delta in deltas[1:]))
+        self.assertEqual([c["choices"][0]["finish_reason"] for c in chunks], [None] * (len(chunks) - 1) + ["length"])
+        self.assertEqual(usage["choices"], [])
+        self.assertEqual(usage["usage"]["completion_tokens"], 6)
+        self.assertIn("timings", usage)
+        whole = self.chat(max_tokens=6).choices[0].message.content
+        self.assertEqual("".join(delta.get("content") or "" for delta in deltas), whole)
+
+    def test_openais_client_reads_a_stream(self):
+        pieces = list(self.chat(stream=True, max_tokens=5))
+        self.assertEqual(pieces[0].choices[0].delta.role, "assistant")
+        self.assertEqual(pieces[-1].choices[0].finish_reason, "length")
+
+    def test_a_prompt_that_was_read_before_is_computed_from_its_last_token_on(self):
+        prompt = "Once upon a time in a land of many rivers there lived a miller, and"
+        cached = lambda answer: answer.usage.prompt_tokens_details.cached_tokens  # noqa: E731
+        first = self.complete(prompt)
+        self.assertEqual(cached(first), 0)
+        second = self.complete(prompt)
+        self.assertEqual(cached(second), second.usage.prompt_tokens - 1)
+        self.assertEqual(second.choices[0].text, first.choices[0].text)
+        details = second.usage.prompt_tokens_details.model_dump()
+        self.assertEqual(details["cached_tokens_by_tier"], {"memory": second.usage.prompt_tokens - 1})
+        self.assertEqual(details["miss_reason"], "none")
+        third = self.complete(prompt.replace("miller", "weaver"))
+        self.assertTrue(0 < cached(third) < third.usage.prompt_tokens - 1)
+        self.assertEqual(third.usage.prompt_tokens_details.model_dump()["miss_reason"], "diverged")
+
+    def test_errors_have_code_message_type_and_the_fields_name(self):
+        status, answer = self.server.ask_json("/v1/chat/completions", {"messages": QUESTION, "temperature": "hot"})
+        self.assertEqual((status, answer["error"]["code"]), (400, 400))
+        self.assertEqual(answer["error"]["type"], "invalid_request_error")
+        self.assertEqual(answer["error"]["param"], "temperature")
+        with self.assertRaises(openai.BadRequestError) as raised:
+            self.chat(messages=[{"role": "user", "content": LONG * 20}])
+        self.assertEqual(raised.exception.type, "exceed_context_size_error")
+        self.assertEqual(raised.exception.body["n_ctx"], 1024)
+        self.assertGreater(raised.exception.body["n_prompt_tokens"], 1024)
+        status, answer = self.server.ask_json("/v1/embeddings", {"input": "x"})
+        self.assertEqual((status, answer["error"]["type"]), (501, "not_supported_error"))
+        status, answer = self.server.ask_json("/nothing")
+        self.assertEqual((status, answer["error"]["type"]), (404, "not_found_error"))
+
+    def test_models_health_and_text_endpoints_answer(self):
+        self.assertEqual(self.server.ask_json("/health"), (200, {"status": "ok"}))
+        self.assertEqual(self.client.models.list().data[0].id, MODEL.stem)
+        _, tokens = self.server.ask_json("/tokenize", {"content": "hello world"})
+        _, text = self.server.ask_json("/detokenize", tokens)
+        self.assertEqual(text["content"], "hello world")
+        _, rendered = self.server.ask_json("/apply-template", {"messages": QUESTION})
+        self.assertTrue(rendered["prompt"].endswith("<|im_start|>assistant\n"))
+
+    # ---- what answers are made of ----
+
+    def test_several_answers_are_forks_that_count_the_prompt_once(self):
+        before = self.server.metric("cairn_prompt_tokens_computed_total")
+        answer = self.complete(LONG, n=4, temperature=1, seed=7)
+        self.assertEqual(len(answer.choices), 4)
+        self.assertGreater(len({choice.text for choice in answer.choices}), 1)
+        self.assertEqual(answer.usage.completion_tokens, 32)
+        computed = self.server.metric("cairn_prompt_tokens_computed_total") - before
+        self.assertLessEqual(computed, answer.usage.prompt_tokens)
+
+    def test_a_seed_gives_the_same_answer_alone_or_in_company(self):
+        alone = self.complete("The sea", seed=11, temperature=1).choices[0].text
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            texts = [pool.submit(self.complete, "The sea", seed=11, temperature=1) for _ in range(3)]
+            [pool.submit(self.complete, f"{i} {LONG}", temperature=1) for i in range(3)]
+            for each in texts:
+                self.assertEqual(each.result().choices[0].text, alone)
+
+    def test_a_stop_string_ends_the_answer_before_it(self):
+        whole = self.complete("One, two, three,", max_tokens=12).choices[0].text
+        stop = whole[5:8]
+        answer = self.complete("One, two, three,", max_tokens=12, stop=[stop])
+        self.assertEqual(answer.choices[0].text, whole[:whole.index(stop)])
+        self.assertEqual(answer.choices[0].finish_reason, "stop")
+
+    def test_logprobs_are_of_the_tokens_that_were_chosen(self):
+        answer = self.chat(logprobs=True, top_logprobs=3)
+        content = answer.choices[0].logprobs.content
+        self.assertEqual(len(content), 8)
+        for token in content:
+            self.assertEqual(len(token.top_logprobs), 3)
+            self.assertEqual(token.logprob, token.top_logprobs[0].logprob)  # greedy
+        self.assertEqual(b"".join(bytes(t.bytes) for t in content).decode(), answer.choices[0].message.content)
+        completion = self.complete("The sea", logprobs=2).choices[0].logprobs
+        self.assertEqual(len(completion.tokens), len(completion.token_logprobs))
+        self.assertEqual(completion.text_offset[0], 0)
+
+    def test_a_forbidden_token_does_not_come(self):
+        first = self.complete("The sea", max_tokens=1, logprobs=0)
+        _, found = self.server.ask_json("/tokenize", {"content": first.choices[0].text})
+        other = self.complete("The sea", max_tokens=1, logit_bias={str(found["tokens"][0]): -100})
+        self.assertNotEqual(other.choices[0].text, first.choices[0].text)
+
+    def test_state_is_shared_within_a_salt_only(self):
+        cached = lambda salt: self.complete(  # noqa: E731
+            "A salted prompt about a lighthouse", extra_body={"cache_salt": salt}
+        ).usage.prompt_tokens_details.cached_tokens
+        self.assertEqual(cached("a"), 0)
+        self.assertGreater(cached("a"), 0)
+        self.assertEqual(cached("b"), 0)
+
+    def test_state_and_metrics_tell_what_is_held(self):
+        self.complete("Something to keep")
+        _, state = self.server.ask_json("/state")
+        self.assertGreater(state["tree"]["nodes"], 0)
+        self.assertEqual(state["tree"]["policy"], "lru")
+        occupancy = state["occupancy"]
+        self.assertEqual(occupancy["live_bytes"], sum(each["live_bytes"] for each in occupancy["classes"]))
+        self.assertGreater(self.server.metric("cairn_time_to_first_token_seconds_count"), 0)
+        self.assertEqual(self.server.metric('cairn_state_bytes{kind="budget"}'), 4 << 30)
+
+    # ---- Anthropic's API ----
+
+    def message(self, **more):
+        return self.anthropic.messages.create(**{"model": "m", "max_tokens": 8, "messages": QUESTION,
+                                                 "extra_body": {"temperature": 0}, **more})
+
+    def test_anthropics_client_gets_the_answer_that_openais_gets(self):
+        system = "You answer in one word."
+        theirs = self.chat(messages=[{"role": "system", "content": system}, *QUESTION])
+        blocks = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
+        message = self.message(system=blocks)
+        self.assertEqual(message.content[0].text, theirs.choices[0].message.content)
+        reasons = {"stop": "end_turn", "length": "max_tokens"}
+        self.assertEqual(message.stop_reason, reasons[theirs.choices[0].finish_reason])
+        self.assertEqual(message.usage.input_tokens, 1)
+        self.assertEqual(message.usage.cache_read_input_tokens, theirs.usage.prompt_tokens - 1)
+        count = self.anthropic.messages.count_tokens(model="m", system=blocks, messages=QUESTION)
+        self.assertEqual(count.input_tokens, theirs.usage.prompt_tokens)
+
+    def test_anthropics_client_reads_a_stream(self):
+        whole = self.message()
+        with self.anthropic.messages.stream(
+                model="m", max_tokens=8, messages=QUESTION, extra_body={"temperature": 0}) as stream:
+            text = "".join(stream.text_stream)
+            final = stream.get_final_message()
+        self.assertEqual(text, whole.content[0].text)
+        self.assertEqual(final.stop_reason, "max_tokens")
+        self.assertEqual(final.usage.output_tokens, 8)
+        self.assertEqual(final.usage.input_tokens + final.usage.cache_read_input_tokens,
+                         whole.usage.input_tokens + whole.usage.cache_read_input_tokens)
+
+    def test_anthropics_client_understands_errors(self):
+        with self.assertRaises(anthropic.BadRequestError) as raised:
+            self.message(messages=[{"role": "user", "content": LONG * 20}])
+        self.assertEqual(raised.exception.body["error"]["type"], "invalid_request_error")
+
+    # ---- what nobody should send ----
+
+    def test_a_client_that_leaves_frees_its_answer_streamed_or_not(self):
+        for stream in (False, True):
+            before = self.server.metric('cairn_http_faults_total{kind="left"}')
+            body = json.dumps({"prompt": "x", "max_tokens": 900, "ignore_eos": True, "stream": stream}).encode()
+            connection = socket.create_connection(("127.0.0.1", self.server.port))
+            connection.sendall(b"POST /v1/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+            self.wait(lambda: self.server.ask_json("/state")[1]["engine"]["running"] > 0)
+            connection.close()
+            self.wait(lambda: self.server.ask_json("/state")[1]["engine"]["running"] == 0, seconds=5)
+            self.assertEqual(self.server.metric('cairn_http_faults_total{kind="left"}'), before + 1)
+
+    def wait(self, holds, seconds=30):
+        until = time.monotonic() + seconds
+        while not holds():
+            self.assertLess(time.monotonic(), until, "it didn't come to be in time")
+            time.sleep(0.01)
+
+    def test_bodies_that_are_wrong_get_400_and_the_server_goes_on(self):
+        deep = b'{"messages":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+        for body in (b"", b"{", b"\xff\xfe\x00", deep, b'{"temperature":NaN}', b"[]", b"null", b'"x"',
+                     b'{"messages":[{"role":"user","content":"\xc3\x28"}]}', b'{"messages":{},"n":1e400}'):
+            status, answer = self.server.ask_json("/v1/chat/completions", body)
+            self.assertEqual(status, 400, body[:40])
+            self.assertTrue(answer["error"]["param"], body[:40])
+        for field, value in (("max_tokens", -1), ("n", 0), ("n", 1000), ("stop", 5), ("top_p", 2), ("seed", "x"),
+                             ("stream", "yes"), ("logit_bias", {"x": 1}), ("messages", "hi"), ("tools", {}),
+                             ("response_format", {"type": "yaml"}), ("presence_penalty", 1)):
+            status, answer = self.server.ask_json("/v1/chat/completions", {"messages": QUESTION, field: value})
+            self.assertEqual(status, 400, field)
+            self.assertTrue(answer["error"]["param"].startswith(field), answer)
+        self.assertEqual(self.server.ask("/health")[0], 200)
+
+    def test_bytes_that_are_no_http_are_answered_or_dropped(self):
+        self.assertIn("400", self.server.send(b"\x16\x03\x01\x00\xa5\x01\x00\x00")[:15])
+        self.assertIn("400", self.server.send(b"GET / HTTP/9.9\r\n\r\n")[:15])
+        self.assertIn("431", self.server.send(b"GET / HTTP/1.1\r\nA: " + b"a" * 100_000 + b"\r\n\r\n")[:15])
+        self.assertIn("413", self.server.send(b"POST /tokenize HTTP/1.1\r\nContent-Length: 999999999999\r\n\r\n")[:15])
+        smuggled = b"POST /tokenize HTTP/1.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        self.assertIn("400", self.server.send(smuggled)[:15])
+        self.assertIn("404", self.server.send(b"GET /../../etc/passwd HTTP/1.1\r\nConnection: close\r\n\r\n")[:15])
+        self.server.send(b"GET /health HT", read=False)
+        self.assertEqual(self.server.ask("/health")[0], 200)
+
+    def test_a_thousand_connections_are_held_while_others_are_answered(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard < 3000:
+            self.skipTest(f"only {hard} files may be open")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 3000), hard))
+        held = [socket.create_connection(("127.0.0.1", self.server.port)) for _ in range(1000)]
+        try:
+            for each in held:
+                each.sendall(b"POST /v1/completions HTTP/1.1\r\nContent-Length: 100\r\n\r\n{")
+            self.assertEqual(len(self.chat().choices), 1)
+            self.assertGreaterEqual(self.server.metric("cairn_http_connections"), 1000)
+        finally:
+            for each in held:
+                each.close()
+
+    def test_many_clients_at_once_are_all_answered(self):
+        with concurrent.futures.ThreadPoolExecutor(100) as pool:
+            asked = [pool.submit(self.server.ask_json, "/v1/completions",
+                                 {"prompt": f"Number {i}", "max_tokens": 2, "seed": 1}) for i in range(300)]
+            for each in asked:
+                self.assertEqual(each.result()[0], 200)
+
+
+@unittest.skipUnless(MODEL.exists(), f"{MODEL.name} is absent, `make models` brings it")
+class ServerFlagsTest(unittest.TestCase):
+    def test_keys_are_asked_for_and_do_not_share_state(self):
+        server = Server("--api-key", "one", "--api-key", "two", "--alias", "tiny")
+        try:
+            self.assertEqual(server.ask("/health")[0], 200)
+            self.assertEqual(server.ask_json("/v1/models")[1]["data"][0]["id"], "tiny")
+            for headers in ({}, {"Authorization": "Bearer three"}, {"Authorization": "one"}):
+                status, answer = server.ask_json("/v1/completions", {"prompt": "x"}, headers)
+                self.assertEqual((status, answer["error"]["type"]), (401, "authentication_error"))
+            cached = []
+            for key in ("one", "one", "two"):
+                _, answer = server.ask_json("/v1/completions", {"prompt": "A long enough prompt", "max_tokens": 1},
+                                            {"Authorization": f"Bearer {key}"})
+                cached.append(answer["usage"]["prompt_tokens_details"]["cached_tokens"])
+            self.assertEqual([count > 0 for count in cached], [False, True, False])
+        finally:
+            server.stop()
+
+    def test_a_slow_request_is_given_up(self):
+        server = Server("--request-timeout", "0.5")
+        try:
+            self.assertIn("408", server.send(b"POST /tokenize HTTP/1.1\r\nContent-Length: 10\r\n\r\n{")[:15])
+        finally:
+            server.stop()
+
+    def test_a_signal_lets_answers_end_and_the_server_with_them(self):
+        for with_signal in (signal.SIGTERM, signal.SIGINT):
+            server = Server()
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                answer = pool.submit(server.ask_json, "/v1/completions",
+                                     {"prompt": "x", "max_tokens": 100, "ignore_eos": True})
+                until = time.monotonic() + 30
+                while server.ask_json("/state")[1]["engine"]["running"] == 0 and time.monotonic() < until:
+                    pass
+                self.assertEqual(server.stop(with_signal), 0)
+                status, body = answer.result()
+                self.assertEqual((status, body["usage"]["completion_tokens"]), (200, 100))
+
+    def test_an_answer_that_takes_longer_than_the_drain_is_cut_and_given(self):
+        server = Server("--drain-timeout", "0.3")
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(server.ask_json, "/v1/completions",
+                                 {"prompt": "x", "max_tokens": 1000, "ignore_eos": True})
+            until = time.monotonic() + 30
+            while server.ask_json("/state")[1]["engine"]["running"] == 0 and time.monotonic() < until:
+                pass
+            self.assertEqual(server.stop(), 0)
+            status, body = answer.result()
+            self.assertEqual((status, body["choices"][0]["finish_reason"]), (200, "length"))
+            self.assertLess(body["usage"]["completion_tokens"], 1000)
+
+    def test_flags_that_are_wrong_end_it_with_one_line(self):
+        for flags, words in ((("--api-key", ""), "API key"), (("--host", "203.0.113.7"), "--host 203.0.113.7"),
+                             (("--eviction", "magic"), "magic"), (("--top-p", "3"), "--top-p")):
+            with self.assertRaises(AssertionError) as raised:
+                Server(*flags)
+            self.assertIn(words, str(raised.exception))
+
+
+if __name__ == "__main__":
+    print(serve_process.CAIRN)
+    unittest.main()

@@ -1,0 +1,146 @@
+// cairn serve: a model behind an HTTP API, with its state shared between requests.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cairn/base/env.h"
+#include "cairn/engine/engine.h"
+#include "cairn/serve/api_server.h"
+#include "cairn/serve/engine_service.h"
+#include "cairn/serve/http_server.h"
+#include "cairn/sizing/parameters.h"
+#include "cairn/state/state_manager.h"
+#include "cairn/state/state_store.h"
+#include "cairn/text/chat_template.h"
+#include "tools/commands.h"
+#include "tools/generation.h"
+#include "tools/serve_args.h"
+#include "tools/serve_state.h"
+#include "tools/terminal.h"
+
+namespace cairn {
+namespace {
+
+constexpr size_t kFingerprintShown = 8;  // bytes, of 32
+
+// Everything between the flags and the first connection, in the order in which it must go.
+struct Serving {
+  OpenedModel opened;
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<ChatTemplate> chat;
+  ServedModel served;
+  std::unique_ptr<StateStore> store;
+  std::unique_ptr<StateManager> state;
+  std::unique_ptr<Engine> engine;
+};
+
+std::string NameOfModel(const ServeArgs& args) {
+  if (!args.alias.empty()) return args.alias;
+  std::filesystem::path path(args.model.model);
+  if (!path.has_filename()) path = path.parent_path();
+  return path.extension() == ".gguf" ? path.stem() : path.filename();
+}
+
+// A model without a template serves all but chats.
+void OpenChat(Serving& to) {
+  Result<ChatTemplate> chat = ChatTemplate::FromTokenizer(*to.tokenizer);
+  if (!chat) {
+    to.served.why_no_chat = chat.error().message;
+    return;
+  }
+  to.chat = std::make_unique<ChatTemplate>(std::move(*chat));
+  to.served.chat = to.chat.get();
+}
+
+void Describe(const ServeArgs& args, TokenCount context, Serving& to) {
+  ServedModel& served = to.served;
+  const ModelSpec& spec = to.opened.model->spec();
+  served.name = NameOfModel(args);
+  served.fingerprint = "b";
+  for (const char byte : to.opened.fingerprint.substr(0, kFingerprintShown)) {
+    served.fingerprint += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  }
+  served.tokenizer = to.tokenizer.get();
+  served.context = context.value();
+  served.train_context = spec.context_length.value();
+  served.parameters = ParameterCount(spec).value_or(ElementCount(0)).value();
+  served.created_unix_s = NowUnixSeconds();
+  served.defaults.sampling = args.sampling;
+  served.defaults.max_tokens = args.max_tokens;
+}
+
+Status OpenServing(const ServeArgs& args, Serving& to) {
+  CAIRN_ASSIGN(DescribedFile described, DescribeFile(args.model));
+  CAIRN_TRY(StateCodecsOf(args.model));
+  CAIRN_ASSIGN(const SequenceRunner::Options runner, RunnerOptionsOf(args.model, described.spec));
+  CAIRN_ASSIGN(Tokenizer tokenizer, OpenTokenizer(*described.file, args.model.model));
+  to.tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer));
+  ModelArgs model_args = args.model;
+  model_args.fingerprint = true;
+  CAIRN_ASSIGN(to.opened, OpenModel(model_args, std::move(described)));
+  OpenChat(to);
+  Describe(args, runner.context, to);
+  const Model& model = *to.opened.model;
+  CAIRN_ASSIGN(to.store, StateStore::Make(model.layout(),
+                                          {.budget = Bytes(static_cast<int64_t>(args.state_bytes)),
+                                           .reserved_tokens = runner.context}));
+  StateManager::Options state;
+  state.policy = args.eviction;
+  CAIRN_ASSIGN(to.state, StateManager::Make(*to.store, state));
+  EngineOptions engine;
+  engine.context = runner.context;
+  engine.max_running = args.parallel;
+  engine.max_waiting = args.queue;
+  engine.step_tokens = runner.chunk;
+  engine.weights = to.opened.fingerprint;
+  CAIRN_ASSIGN(to.engine, MakeEngine(*to.opened.model, *to.state, std::move(engine)));
+  return {};
+}
+
+Status Serve(const ServeArgs& args) {
+  CAIRN_TRY(CheckSamplingOptions(args.sampling));
+  ApiServerOptions options;
+  CAIRN_ASSIGN(options.keys, args.Keys());
+  Serving serving;
+  CAIRN_TRY(OpenServing(args, serving));
+  options.workers = args.workers;
+  options.answer_timeout_us = MicrosecondsOf(args.timeout_s);
+  options.drain_us = MicrosecondsOf(args.drain_timeout_s);
+  options.state_figures = [&] {
+    StateFigures figures = FiguresOf(*serving.state);
+    figures.policy = args.eviction;
+    return figures;
+  };
+  options.on_drain = [] { fmt::print(stderr, "cairn: stopping; a second signal ends at once\n"); };
+  ApiServer api(serving.served, std::move(options));
+  CAIRN_ASSIGN(const std::unique_ptr<HttpServer> http, HttpServer::Listen(args.HttpOptions(), api));
+  EngineService service(*serving.engine, serving.tokenizer->table(), api, {.max_jobs = args.queue});
+  api.Attach(*http, service);
+  http->CatchSignals();
+  fmt::print(stderr,
+             "cairn: {}: context {}, state {}\ncairn: server is listening on http://{}:{}\n",
+             serving.served.name, WithSeparators(serving.served.context),
+             BytesText(serving.store->stats().budget), args.http.host, http->port());
+  http->Run();
+  api.Detach();
+  return {};
+}
+
+}  // namespace
+
+void AddServeCommand(CLI::App& app, ChosenCommand& chosen) {
+  static ServeArgs args;  // the parser writes into it after this function has returned
+  CLI::App& command = *app.add_subcommand("serve", "Serve a model to many clients (docs/serve.md)");
+  args.AddFlags(command);
+  command.callback([&chosen] {
+    chosen = [] {
+      const Status status = Serve(args);
+      return status ? 0 : ExitCodeOf(status.error());
+    };
+  });
+}
+
+}  // namespace cairn
