@@ -203,6 +203,7 @@ void Scheduler::Sweep() {
 
 Engine::Progress Scheduler::Step() {
   ++step_;
+  waits_for_others_ = false;
   const int64_t start_us = options_.now_us();
   state_.Poll(start_us);
   EndOverdue();
@@ -214,7 +215,8 @@ Engine::Progress Scheduler::Step() {
     Compute(start_us);
   } else if (generations_.size() == ended_.size()) {
     progress = state_.idle() ? Progress::kIdle : Progress::kWaiting;
-  } else if (std::ranges::any_of(running_, [](const Answer* a) { return !a->ready; })) {
+  } else if (waits_for_others_ ||
+             std::ranges::any_of(running_, [](const Answer* a) { return !a->ready; })) {
     progress = Progress::kWaiting;
   }
   Sweep();

@@ -85,6 +85,7 @@ class Scheduler final : public Engine {
   void Preempt(Answer& answer);
   void GoAlone(Answer& answer);
   void MakeRoomFor(Answer& answer);
+  bool OthersHoldBytes() const;
   void FreeTheStuck();
 
   // ---- Batches ----
@@ -120,6 +121,8 @@ class Scheduler final : public Engine {
   int64_t drain_deadline_us_ = 0;
   // Since an answer had to go for want of bytes, none has ended: nobody else may come.
   bool short_of_bytes_ = false;
+  // The engines of other models, in the same budget, hold what the next answer needs.
+  bool waits_for_others_ = false;
   int64_t step_ = 0;
 
   // Of the step in progress.

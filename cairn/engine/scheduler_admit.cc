@@ -73,6 +73,10 @@ bool Scheduler::OpenLease(Answer& answer) {
       short_of_bytes_ = true;
       return false;
     }
+    if (OthersHoldBytes()) {
+      waits_for_others_ = true;
+      return false;
+    }
     if (answer.alone) {
       End(answer, GenerationEnd::kFailed, lease.error().message);
       return false;
@@ -171,12 +175,21 @@ void Scheduler::MakeRoomFor(Answer& answer) {
   if (running_.size() > 1) {
     short_of_bytes_ = true;
     Preempt(*running_.back());
+  } else if (OthersHoldBytes()) {
+    waits_for_others_ = true;
+    Preempt(answer);
   } else if (!answer.alone) {
     GoAlone(answer);
   } else {
     End(answer, GenerationEnd::kFailed,
-        "the budget of state is taken by others: its own state would fit");
+        "the budget of state is taken by what is pinned: its own state would fit");
   }
+}
+
+// Stores of several models may share a budget.
+bool Scheduler::OthersHoldBytes() const {
+  const Arena::Stats& stats = state_.store().stats();
+  return stats.budget - state_.store().available() > stats.live;
 }
 
 // Leases that gave up reading a tier, and now find no room to begin without, wait for one another.

@@ -38,6 +38,7 @@ struct FakeEngineOptions {
   Bytes budget{int64_t{64} << 20};
   int64_t max_sequences = 1024;
   ObjectStore* tier = nullptr;
+  ByteAccount* account = nullptr;
   EngineOptions engine{.context = TokenCount(16384), .target_step_us = 0, .weights = "fake"};
 };
 
@@ -46,8 +47,9 @@ class FakeEngine {
   using Options = FakeEngineOptions;
 
   explicit FakeEngine(Options options = {}) : model(options.shape), recorder(Clock()) {
-    store = *StateStore::Make(model.layout(),
-                              {.budget = options.budget, .max_sequences = options.max_sequences});
+    store = *StateStore::Make(model.layout(), {.budget = options.budget,
+                                               .max_sequences = options.max_sequences,
+                                               .account = options.account});
     StateManager::Options state;
     state.run_tokens = TokenCount(32);
     if (options.tier != nullptr) state.tiers.push_back({.name = "tier", .objects = options.tier});

@@ -202,6 +202,26 @@ TEST_CASE("while one is read from a tier others go on, and who leaves then leave
   fake.CheckNothingLeft();
 }
 
+TEST_CASE(
+    "while another model holds the budget that they share, an answer waits and doesn't fail") {
+  ByteAccount account(Bytes(40 * kRowsPerBlock * 8));
+  FakeEngine fake(FakeEngine::Options{.account = &account});
+  const FakeModel other({});
+  const auto store = *StateStore::Make(other.layout(), {.budget = Bytes(0), .account = &account});
+  const SequenceId held = *store->Create();
+  REQUIRE(store->Prepare(held, TokenCount(30 * kRowsPerBlock)));
+  store->Commit(held, TokenCount(30 * kRowsPerBlock));
+  const GenerationRequest request = SampledRequest(SomeTokens(100, 1), 100, 5);
+  const GenerationId id = fake.Submit(CopyOf(request));
+  Engine::Progress progress = Engine::Progress::kComputed;
+  for (int i = 0; i < 300; ++i) progress = fake.engine->Step();
+  CHECK(progress == Engine::Progress::kWaiting);
+  CHECK_FALSE(fake.recorder.Of(id).over);
+  store->Release(held);
+  RunAll(*fake.engine);
+  CHECK(fake.recorder.Of(id).answers == SoloAnswers(request, {}));
+}
+
 TEST_CASE("tenants find nothing of each other") {
   FakeEngine fake;
   GenerationRequest request = RequestOf(SomeTokens(100, 1), 5);
