@@ -209,7 +209,6 @@ Engine::Progress Scheduler::Step() {
   EndOverdue();
   Plan();
   PrepareBatch();
-  FreeTheStuck();
   Progress progress = Progress::kComputed;
   if (!batch_.empty()) {
     Compute(start_us);

@@ -86,7 +86,6 @@ class Scheduler final : public Engine {
   void GoAlone(Answer& answer);
   void MakeRoomFor(Answer& answer);
   bool OthersHoldBytes() const;
-  void FreeTheStuck();
 
   // ---- Batches ----
   void Plan();

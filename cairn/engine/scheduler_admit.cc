@@ -192,11 +192,4 @@ bool Scheduler::OthersHoldBytes() const {
   return stats.budget - state_.store().available() > stats.live;
 }
 
-// Leases that gave up reading a tier, and now find no room to begin without, wait for one another.
-void Scheduler::FreeTheStuck() {
-  if (!batch_.empty() || running_.empty() || !state_.idle()) return;
-  if (std::ranges::any_of(running_, [](const Answer* a) { return a->ready; })) return;
-  MakeRoomFor(*running_.front());
-}
-
 }  // namespace cairn

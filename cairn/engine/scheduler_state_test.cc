@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cairn/engine/scheduler_for_tests.h"
+#include "cairn/engine/state_identity.h"
 #include "cairn/engine/state_needs.h"
 #include "cairn/state/object_store_for_tests.h"
 
@@ -20,6 +23,18 @@ GenerationRequest SampledRequest(std::vector<TokenId> prompt, int64_t max_tokens
   request.sampling.temperature = 1.2;
   request.sampling.seed = seed;
   return request;
+}
+
+// Whether each token is one that the constraint, which saw those before it, allows.
+bool Follows(const TokenConstraint& constraint, std::span<const TokenId> tokens) {
+  const std::unique_ptr<TokenConstraint> now = constraint.Clone();
+  for (const TokenId token : tokens) {
+    std::vector<float> scores(FakeModel::kVocabulary);
+    now->Restrict(scores);
+    if (scores[static_cast<size_t>(token.value())] != 0) return false;
+    now->Accept(token);
+  }
+  return true;
 }
 
 }  // namespace
@@ -43,6 +58,66 @@ TEST_CASE("an answer that had to make room goes on as if nothing had been") {
     }
     fake.CheckNothingLeft();
   }
+}
+
+TEST_CASE("where more is taken than the scheduler knows, no more are preempted than others end") {
+  // What is pinned takes half of the budget.
+  FakeEngine fake(FakeEngine::Options{.budget = Bytes(80 * kRowsPerBlock * 8)});
+  GenerationRequest pinned = RequestOf(SomeTokens(40 * kRowsPerBlock, 99), 0);
+  const GenerationId first = fake.Submit(CopyOf(pinned));
+  RunAll(*fake.engine);
+  CHECK(fake.recorder.Of(first).over);
+  StateIdentity identity = IdentityOf(fake.model.spec(), TokenCount(16384), "fake");
+  const PinId pin = fake.manager->Pin(KeyOf(identity, fake.model.layout().spec()), pinned.prompt);
+  CHECK(fake.manager->PinnedTokens(pin) == TokenCount(40 * kRowsPerBlock));
+  std::vector<GenerationId> ids;
+  for (uint64_t i = 0; i < 6; ++i) ids.push_back(fake.Submit(RequestOf(SomeTokens(30, i), 220)));
+  RunAll(*fake.engine);
+  CHECK(fake.engine->stats().finished == 7);
+  CHECK(fake.engine->stats().preemptions > 0);
+  CHECK(fake.engine->stats().preemptions <= 6);
+  fake.manager->Unpin(pin);
+}
+
+TEST_CASE("who was preempted goes on when one has ended, though others still run") {
+  FakeEngine fake(FakeEngine::Options{.budget = Bytes(60 * kRowsPerBlock * 8)});
+  const GenerationId lasting = fake.Submit(RequestOf(SomeTokens(30, 1), 600));
+  for (uint64_t i = 2; i < 6; ++i) fake.Submit(RequestOf(SomeTokens(30, i), 200));
+  RunAll(*fake.engine);
+  CHECK(fake.engine->stats().preemptions > 0);
+  CHECK(fake.recorder.order().back() == lasting);
+}
+
+TEST_CASE("a large request is not overtaken for ever by small ones that would fit") {
+  FakeEngine fake(FakeEngine::Options{.budget = Bytes(60 * kRowsPerBlock * 8)});
+  fake.Submit(RequestOf(SomeTokens(400, 1), 60));
+  fake.engine->Step();
+  const GenerationId large = fake.Submit(RequestOf(SomeTokens(700, 2), 5));
+  std::vector<GenerationId> small;
+  for (uint64_t i = 3; i < 10; ++i) small.push_back(fake.Submit(RequestOf(SomeTokens(20, i), 5)));
+  RunAll(*fake.engine);
+  for (const GenerationId id : small) {
+    CHECK(fake.recorder.Of(id).usage.queued_us >= fake.recorder.Of(large).usage.queued_us);
+  }
+}
+
+TEST_CASE("when the first of those that share a prefix ends, its bytes still count") {
+  FakeEngine fake(FakeEngine::Options{.budget = Bytes(80 * kRowsPerBlock * 8)});
+  std::vector<TokenId> prompt = SomeTokens(50 * kRowsPerBlock, 1);
+  fake.Submit(RequestOf(prompt, 10));
+  for (int32_t i = 0; i < 2; ++i) {
+    prompt.back() = TokenId(i);
+    fake.Submit(RequestOf(prompt, 100));
+  }
+  for (int i = 0; i < 30; ++i) fake.engine->Step();
+  CHECK(fake.engine->stats().running == 2);
+  // It would fit beside two short answers, not beside their prefix.
+  fake.Submit(RequestOf(SomeTokens(40 * kRowsPerBlock, 2), 5));
+  fake.engine->Step();
+  CHECK(fake.engine->stats().running == 2);
+  RunAll(*fake.engine);
+  CHECK(fake.engine->stats().preemptions == 0);
+  CHECK(fake.engine->stats().finished == 4);
 }
 
 TEST_CASE("who has the highest priority never makes room for others, though it came last") {
@@ -78,6 +153,7 @@ TEST_CASE("thirty-two answers read their prompt once, and each is what its seed 
       request.answers = 1;
       for (int32_t i = 0; i < 32; ++i) {
         CAPTURE(i);
+        CHECK(Follows(*request.constraint, fake.recorder.Of(id).answers.at(i).tokens));
         request.sampling.seed = 1000 + static_cast<uint64_t>(i);
         CHECK(fake.recorder.Of(id).answers.at(i) == SoloAnswers(request, shape).at(0));
       }

@@ -138,6 +138,25 @@ TEST_CASE("a tenant that asks ten times as much is served no more while another 
   CHECK(last <= 10 + 10 + 4);
 }
 
+TEST_CASE("long answers count as long prompts do") {
+  FakeEngine::Options options;
+  options.engine.max_running = 2;
+  FakeEngine fake(options);
+  std::vector<GenerationId> brief;
+  for (uint64_t i = 0; i < 40; ++i) {
+    const bool talks = i % 2 == 0;
+    GenerationRequest request = RequestOf(SomeTokens(20, i), talks ? 200 : 2);
+    request.tenant = talks ? "talks" : "asks";
+    const GenerationId id = fake.Submit(std::move(request));
+    if (!talks) brief.push_back(id);
+  }
+  RunAll(*fake.engine);
+  // One long answer costs as much as all that the other tenant asks.
+  const auto& order = fake.recorder.order();
+  const auto last = std::ranges::find(order, brief.back()) - order.begin();
+  CHECK(last <= 20 + 2);
+}
+
 TEST_CASE("who was away claims nothing for it") {
   FakeEngine::Options options;
   options.engine.max_running = 2;
