@@ -6,9 +6,11 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "cairn/base/aligned_buffer.h"
+#include "cairn/engine/engine.h"
 #include "cairn/engine/sampler.h"
 #include "cairn/engine/sequence_runner.h"
 #include "tests/model_for_tests.h"
@@ -76,6 +78,13 @@ int64_t AllocationsInSteps(LoadedModel& loaded, std::span<const TokenId> prompt,
   return allocations;
 }
 
+// Hears and remembers nothing.
+class Silent final : public GenerationListener {
+ public:
+  bool OnToken(const GeneratedToken& /*token*/) override { return true; }
+  void OnEnd(const GenerationEnded& /*end*/) override {}
+};
+
 }  // namespace
 
 TEST_CASE("the counter sees vectors and aligned buffers") {
@@ -103,6 +112,30 @@ TEST_CASE("decoding allocates nothing, over borders of blocks and of segments of
       }
     }
   }
+}
+
+TEST_CASE("a step of many answers allocates nothing, with logits of all and log probabilities") {
+  const Golden golden = ReadGolden("llama_gqa");
+  LoadedModel loaded(GoldenFolder("llama_gqa"), {}, 2);
+  const auto manager = *StateManager::Make(loaded.store(), {});
+  const auto engine = *MakeEngine(loaded.model(), *manager, {.context = TokenCount(2000)});
+  Silent silent;
+  for (int64_t i = 0; i < 6; ++i) {
+    GenerationRequest request;
+    request.prompt = golden.prompt;
+    request.max_tokens = 500;
+    request.wants_logprobs = true;
+    request.top_logprobs = static_cast<int32_t>(i);
+    request.sampling.seed = static_cast<uint64_t>(i);
+    request.logit_bias = {{TokenId(3), 1.0f}};
+    REQUIRE(engine->Submit(std::move(request), silent).has_value());
+  }
+  for (int i = 0; i < 20; ++i) engine->Step();
+  REQUIRE(engine->stats().running == 6);
+  const int64_t before = g_allocations;
+  for (int i = 0; i < 50; ++i) engine->Step();
+  CHECK(g_allocations - before == 0);
+  CHECK(engine->stats().running == 6);
 }
 
 TEST_CASE("decoding on a quantized state allocates nothing") {

@@ -72,6 +72,8 @@ class Scheduler final : public Engine {
   // Preempts an answer of lower priority; false if there is none.
   bool MakeWayFor(const Answer& answer);
   bool Fits(const Answer& answer) const;
+  // How many tokens it has when it ends of itself.
+  TokenCount LastLength(const Answer& answer) const;
   Bytes NeedOf(const Answer& answer, TokenCount shared) const;
   // False: not now, or it has ended because it never can be.
   bool OpenLease(Answer& answer);

@@ -24,14 +24,18 @@ bool Scheduler::MakeWayFor(const Answer& answer) {
   return true;
 }
 
+TokenCount Scheduler::LastLength(const Answer& answer) const {
+  const Generation& generation = *answer.generation;
+  const TokenCount room = options_.context - generation.prompt;
+  return generation.prompt + std::min(room, TokenCount(generation.request.max_tokens));
+}
+
 // Besides what it shares with others, and with a copy of windows and Fixed components for each
 // length that was, or soon will be, kept on its way.
 Bytes Scheduler::NeedOf(const Answer& answer, TokenCount shared) const {
   const Generation& generation = *answer.generation;
-  const TokenCount room = options_.context - generation.prompt;
-  const TokenCount end =
-      generation.prompt + std::min(room, TokenCount(generation.request.max_tokens));
-  const TokenCount tokens = std::max(answer.size(), std::min(end, answer.size() + kHeadroom));
+  const TokenCount soon = std::min(LastLength(answer), answer.size() + kHeadroom);
+  const TokenCount tokens = std::max(answer.size(), soon);
   const Bytes own = model_.layout().AllocatedBytes(tokens) - needs_.Rows(std::min(shared, tokens));
   if (answer.alone) return own;
   return own + needs_.Point(generation.prompt) * std::max<int64_t>(answer.points, 1);
@@ -114,6 +118,7 @@ void Scheduler::Run(Answer& answer, LeaseId lease) {
   answer.stage = Answer::Stage::kRunning;
   answer.preempted = false;
   answer.lease = lease;
+  answer.tokens.reserve(static_cast<size_t>(std::max(LastLength(answer), answer.size()).value()));
   const auto after = [&answer](const Answer* other) { return Precedes(answer, *other); };
   running_.insert(std::ranges::find_if(running_, after), &answer);
 }
