@@ -108,6 +108,10 @@ void PrintCost(TextGenerator& generator, const Prompt& prompt, const TextAnswer&
   if (generator.restored() > TokenCount(0)) {
     fmt::print(stderr, "kept             {:>6} tokens\n", prompt.kept.value());
   }
+  if (answer.origin.loaded > TokenCount(0)) {
+    fmt::print(stderr, "loaded           {:>6} tokens  from the {}\n", answer.origin.loaded.value(),
+               answer.origin.tier);
+  }
   fmt::print(stderr,
              "prompt           {:>6} tokens  {:>9.1f} tokens/s\n"
              "answer           {:>6} tokens  {:>9.1f} tokens/s  ({})\n"
@@ -134,6 +138,7 @@ void PrintJson(TextGenerator& generator, const Prompt& prompt, const TextAnswer&
       {"seed", generator.seed()},
       {"prompt_tokens", answer.prompt_tokens},
       {"kept_tokens", prompt.kept.value()},
+      {"loaded_tokens", answer.origin.loaded.value()},
       {"answer_tokens", answer.tokens.size()},
       {"load_ms", static_cast<double>(generator.opened().load_time_us) / 1e3},
       {"prompt_ms", static_cast<double>(answer.prompt_us) / 1e3},

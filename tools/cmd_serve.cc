@@ -33,6 +33,7 @@ struct Serving {
   std::unique_ptr<ChatTemplate> chat;
   ServedModel served;
   std::unique_ptr<StateStore> store;
+  OpenedTiers tiers;
   std::unique_ptr<StateManager> state;
   std::unique_ptr<Engine> engine;
 };
@@ -89,6 +90,8 @@ Status OpenServing(const ServeArgs& args, Serving& to) {
                                            .reserved_tokens = runner.context}));
   StateManager::Options state;
   state.policy = args.eviction;
+  CAIRN_ASSIGN(to.tiers, OpenTiers(args.tiers));
+  state.tiers = to.tiers.options;
   CAIRN_ASSIGN(to.state, StateManager::Make(*to.store, state));
   EngineOptions engine;
   engine.context = runner.context;
@@ -100,12 +103,8 @@ Status OpenServing(const ServeArgs& args, Serving& to) {
   return {};
 }
 
-Status Serve(const ServeArgs& args) {
-  CAIRN_TRY(CheckSamplingOptions(args.sampling));
-  ApiServerOptions options;
-  CAIRN_ASSIGN(options.keys, args.Keys());
-  Serving serving;
-  CAIRN_TRY(OpenServing(args, serving));
+// Returns when it has been told to stop, and the engine's thread has ended.
+Status ServeUntilStopped(const ServeArgs& args, Serving& serving, ApiServerOptions options) {
   options.workers = args.workers;
   options.answer_timeout_us = MicrosecondsOf(args.timeout_s);
   options.drain_us = MicrosecondsOf(args.drain_timeout_s);
@@ -126,6 +125,17 @@ Status Serve(const ServeArgs& args) {
              BytesText(serving.store->stats().budget), args.http.host, http->port());
   http->Run();
   api.Detach();
+  return {};
+}
+
+Status Serve(const ServeArgs& args) {
+  CAIRN_TRY(CheckSamplingOptions(args.sampling));
+  ApiServerOptions options;
+  CAIRN_ASSIGN(options.keys, args.Keys());
+  Serving serving;
+  CAIRN_TRY(OpenServing(args, serving));
+  CAIRN_TRY(ServeUntilStopped(args, serving, std::move(options)));
+  serving.state->Flush(NowMicroseconds());
   return {};
 }
 

@@ -5,8 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "cairn/engine/recompute.h"
+#include "cairn/engine/state_identity.h"
 #include "cairn/sizing/render.h"
 #include "tools/commands.h"
+#include "tools/model_args.h"
 #include "tools/state_report.h"
 #include "tools/state_tier.h"
 #include "tools/state_transfer.h"
@@ -19,6 +22,10 @@ struct StateArgs {
   TierChoice tier{.name = "", .prefix = "cairn:"};
   std::string file;
   int64_t keep_bytes = -1;  // -1: nothing is given up
+  ModelArgs model;          // of what is recomputed
+  std::string tenant;
+  int64_t recompute = 0;
+  uint64_t seed = 0;
   bool json = false;
 
   KeyLength key_length() const { return json ? KeyLength::kWhole : KeyLength::kShort; }
@@ -68,6 +75,42 @@ Verification VerifyAll(ObjectStore& store, KeyLength length) {
   return verification;
 }
 
+Result<RecomputeReport> Recompute(const StateArgs& args, ObjectStore& store) {
+  ModelArgs to_open = args.model;
+  to_open.fingerprint = true;
+  CAIRN_ASSIGN(const OpenedModel opened, OpenModel(to_open));
+  CAIRN_ASSIGN(const SequenceRunner::Options options,
+               RunnerOptionsOf(args.model, opened.model->spec()));
+  CAIRN_ASSIGN(const auto state, MakeStoreFor(*opened.model, options, 1));
+  StateIdentity identity = IdentityOf(opened.model->spec(), options.context, opened.fingerprint);
+  identity.tenant = args.tenant;
+  const StateKey key = KeyOf(identity, opened.model->layout().spec());
+  return RecomputeObjects(*opened.model, *state, key, store,
+                          {.objects = args.recompute, .seed = args.seed, .chunk = options.chunk});
+}
+
+Status AddRecomputed(const StateArgs& args, ObjectStore& store, Answer& answer) {
+  if (args.recompute == 0) return {};
+  if (args.model.model.empty()) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "--recompute needs the model that the state is of: -m MODEL");
+  }
+  CAIRN_ASSIGN(const RecomputeReport report, Recompute(args, store));
+  std::vector<Finding> findings;
+  for (const std::string& problem : report.problems)
+    findings.push_back({"recomputed", {}, problem});
+  std::vector<Field>& fields = answer.section.fields;
+  fields.push_back(CountField("candidates", "of this model and format", report.candidates));
+  fields.push_back(CountField("recomputed_equal", "recomputed, equal to the bit", report.equal));
+  fields.push_back(CountField("recomputed_different", "recomputed, different", report.different));
+  fields.push_back(
+      CountField("incomplete", "not recomputed: what is before is gone", report.incomplete));
+  fields.push_back(CountField("recomputed_tokens", "tokens computed", report.computed.value()));
+  answer.section.tables.push_back(FindingsTable("recomputed", findings));
+  if (report.different > 0 || report.unreadable > 0) answer.exit_code = 1;
+  return {};
+}
+
 Result<Answer> Verify(const StateArgs& args) {
   CAIRN_ASSIGN(const auto store, OpenTier(args.tier));
   const int64_t damaged_before = store->Stats().damaged;
@@ -86,6 +129,7 @@ Result<Answer> Verify(const StateArgs& args) {
                              damaged_before)},
        .tables = {FindingsTable("findings", found.findings)}}};
   answer.exit_code = findings > 0 || damaged_before > 0 ? 1 : 0;
+  CAIRN_TRY(AddRecomputed(args, *store, answer));
   return answer;
 }
 
@@ -206,7 +250,18 @@ void AddStateCommand(CLI::App& app, ChosenCommand& chosen) {
     return sub;
   };
   add("ls", "List objects: tokens, sizes, models; and totals", List);
-  add("verify", "Read every object and check it; exit code 1 if one is damaged", Verify);
+  CLI::App& verify =
+      add("verify", "Read every object and check it; exit code 1 if one is damaged", Verify);
+  verify
+      .add_option("--recompute", args.recompute,
+                  "Compute so many objects anew, chosen at random, and compare them bit for bit")
+      ->check(CLI::NonNegativeNumber);
+  verify.add_option("-m,--model", args.model.model, "The model that the state is of");
+  verify.add_option("-s,--seed", args.seed, "Chooses the objects");
+  verify.add_option("--tenant", args.tenant, "The salt of the tenant whose state it is");
+  args.model.AddThreadFlag(verify);
+  args.model.AddStateFlags(verify);
+  args.model.AddContextFlags(verify);
   CLI::App& gc = add("gc", "Remove damaged objects, and the oldest ones", CollectGarbage);
   gc.add_option("--keep-bytes", args.keep_bytes,
                 "Give up the oldest until no more are stored; 10GiB would be right, too")

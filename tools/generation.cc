@@ -14,6 +14,9 @@
 namespace cairn {
 namespace {
 
+// One that is generated, and what waits to be written of it and of what it began with.
+constexpr int64_t kSequencesWithTiers = 3;
+
 double Rate(int64_t tokens, int64_t elapsed_us) {
   return elapsed_us > 0 ? 1e6 * static_cast<double>(tokens) / static_cast<double>(elapsed_us) : 0;
 }
@@ -37,6 +40,7 @@ void GenerationArgs::AddFlags(CLI::App& command, int64_t default_max_tokens) {
   command.add_option("--stop", stop, "End the answer before this text (may be given again)");
   command.add_option("--session", session,
                      "Go on with the conversation in this file, if it exists, and leave it there");
+  tiers.AddFlags(command);
   command.add_flag("--ignore-eos", ignore_end, "Go on after the model's end-of-text token");
 }
 
@@ -73,15 +77,18 @@ Result<std::unique_ptr<TextGenerator>> TextGenerator::Open(const ModelArgs& mode
   CAIRN_TRY(RunnerOptionsOf(model, described.spec));
   CAIRN_ASSIGN(Tokenizer tokenizer, OpenTokenizer(*described.file, model.model));
   ModelArgs to_open = model;
-  to_open.fingerprint = !generation.session.empty();
+  to_open.fingerprint = !generation.session.empty() || generation.tiers.any();
   CAIRN_ASSIGN(OpenedModel opened, OpenModel(to_open, std::move(described)));
   CAIRN_ASSIGN(const SequenceRunner::Options options, RunnerOptionsOf(model, opened.model->spec()));
-  CAIRN_ASSIGN(std::unique_ptr<StateStore> store, MakeStoreFor(*opened.model, options, 1));
+  CAIRN_ASSIGN(
+      std::unique_ptr<StateStore> store,
+      MakeStoreFor(*opened.model, options, generation.tiers.any() ? kSequencesWithTiers : 1));
   const uint64_t seed =
       generation.seed >= 0 ? static_cast<uint64_t>(generation.seed) : RandomSeed() >> 1;
   std::unique_ptr<TextGenerator> generator(new TextGenerator(
       std::move(opened), std::move(tokenizer), std::move(store), generation, seed));
   CAIRN_TRY(generator->StartSequence(options));
+  CAIRN_TRY(generator->OpenManager());
   return generator;
 }
 
@@ -99,7 +106,7 @@ TextGenerator::TextGenerator(OpenedModel opened, Tokenizer tokenizer,
         return sampling;
       }()) {}
 
-StateKey TextGenerator::SessionKey() const {
+StateKey TextGenerator::Key() const {
   const TokenCount context = runner_->options().context;
   const StateIdentity identity = IdentityOf(model().spec(), context, opened_.fingerprint);
   return KeyOf(identity, model().layout().spec());
@@ -109,7 +116,7 @@ StateKey TextGenerator::SessionKey() const {
 Status TextGenerator::StartSequence(const SequenceRunner::Options& options) {
   CAIRN_ASSIGN(runner_, SequenceRunner::Make(*opened_.model, *store_, options));
   if (args_.session.empty() || !FileExists(args_.session)) return {};
-  const StateKey key = SessionKey();
+  const StateKey key = Key();
   runner_.reset();  // the store has room for one sequence
   CAIRN_ASSIGN(Session session, ReadSession(args_.session, key, *store_));
   note_ = std::move(session.note);
@@ -141,18 +148,62 @@ Status TextGenerator::SaveSession(const TextAnswer& answer, std::string_view not
   const std::span<const TokenId> have = runner_->tokens();
   const bool fits = static_cast<int64_t>(have.size()) < runner_->options().context.value();
   if (!answer.is_read && fits) CAIRN_TRY(runner_->Append({&answer.tokens.back(), 1}));
-  return WriteSession(args_.session, SessionKey(), runner_->tokens(), note, *store_, runner_->id());
+  return WriteSession(args_.session, Key(), runner_->tokens(), note, *store_, runner_->id());
+}
+
+Status TextGenerator::OpenManager() {
+  if (!args_.tiers.any()) return {};
+  CAIRN_ASSIGN(tiers_, OpenTiers(args_.tiers));
+  StateManager::Options options;
+  options.tiers = tiers_.options;
+  CAIRN_ASSIGN(manager_, StateManager::Make(*store_, options));
+  return {};
+}
+
+// Nothing has been computed yet, so what there is, is read.
+Status TextGenerator::ResumeFromTiers(std::span<const TokenId> prompt, TextAnswer& answer) {
+  CAIRN_ASSIGN(const LeaseId lease, manager_->Open(Key(), prompt, NowMicroseconds()));
+  while (!manager_->Ready(lease)) {
+    for (const Tier& tier : manager_->tiers()) tier.store().Flush();
+    manager_->Poll(NowMicroseconds());
+  }
+  answer.origin = manager_->Origin(lease);
+  const auto resumed = static_cast<size_t>(answer.origin.resumed().value());
+  const Result<SequenceId> id = store_->Fork(manager_->Sequence(lease));
+  manager_->Drop(lease);
+  if (!id) return std::unexpected(id.error());
+  const SequenceRunner::Options options = runner_->options();
+  CAIRN_ASSIGN(runner_, SequenceRunner::Continue(
+                            *opened_.model, *store_, options, *id,
+                            {prompt.begin(), prompt.begin() + std::ptrdiff_t(resumed)}));
+  return {};
 }
 
 Status TextGenerator::AppendPrompt(std::span<const TokenId> prompt, TextAnswer& answer) {
   const ProgressLine progress("");
   const int64_t start_us = NowMicroseconds();
-  CAIRN_TRY(runner_->Append(prompt, [&](TokenCount done) {
+  const auto show = [&](TokenCount done) {
     progress.Update(
         fmt::format("reading the prompt: {} of {} tokens", done.value(), prompt.size()));
     return !Interrupted();
-  }));
+  };
+  if (manager_ != nullptr && runner_->tokens().empty()) {
+    CAIRN_TRY(ResumeFromTiers(prompt, answer));
+    prompt = prompt.subspan(runner_->tokens().size());
+  }
   answer.prompt_tokens = static_cast<int64_t>(prompt.size());
+  const TokenCount end(static_cast<int64_t>(runner_->tokens().size() + prompt.size()));
+  while (!prompt.empty()) {
+    const TokenCount length(static_cast<int64_t>(runner_->tokens().size()));
+    const TokenCount next =
+        manager_ == nullptr ? end : std::min(manager_->NextKeepAfter(length, end), end);
+    const auto count = static_cast<size_t>((next - length).value());
+    CAIRN_TRY(runner_->Append(prompt.first(count), show));
+    prompt = prompt.subspan(count);
+    if (manager_ != nullptr) {
+      manager_->KeepSequence(Key(), runner_->tokens(), runner_->id(), NowMicroseconds());
+    }
+  }
   answer.prompt_us = NowMicroseconds() - start_us;
   return {};
 }
@@ -197,6 +248,11 @@ Result<TextAnswer> TextGenerator::Generate(std::span<const TokenId> prompt,
   answer.answer_us = NowMicroseconds() - start_us;
   if (!stops.stopped()) pass_on(stops.Push(decoder.Flush()));
   if (!stops.stopped()) pass_on(stops.Flush());
+  if (manager_ != nullptr) {
+    manager_->KeepSequence(Key(), runner_->tokens(), runner_->id(), NowMicroseconds());
+    manager_->Flush(NowMicroseconds());
+    manager_->MakeRoom(store_->stats().budget);
+  }
   return answer;
 }
 

@@ -13,8 +13,10 @@
 #include "cairn/engine/sampler.h"
 #include "cairn/engine/sequence_runner.h"
 #include "cairn/state/state_key.h"
+#include "cairn/state/state_manager.h"
 #include "cairn/text/tokenizer.h"
 #include "tools/model_args.h"
+#include "tools/tier_args.h"
 
 namespace CLI {
 class App;
@@ -29,6 +31,7 @@ struct GenerationArgs {
   std::vector<std::string> stop;
   bool ignore_end = false;
   std::string session;  // a file that the sequence is taken from and left in; empty: none
+  TierArgs tiers;
 
   void AddFlags(CLI::App& command, int64_t default_max_tokens);
 };
@@ -40,7 +43,8 @@ struct TextAnswer {
   std::vector<TokenId> tokens;  // without the end-of-generation token
   bool is_read = true;          // whether the sequence has read the last of them, too
   FinishReason finish = FinishReason::kLength;
-  int64_t prompt_tokens = 0;
+  int64_t prompt_tokens = 0;  // computed
+  StateOrigin origin;         // of those that weren't, with a tier
   int64_t prompt_us = 0;
   int64_t answer_us = 0;  // from the first token's logits to the last token
 
@@ -83,13 +87,17 @@ class TextGenerator {
   TextGenerator(OpenedModel opened, Tokenizer tokenizer, std::unique_ptr<StateStore> store,
                 const GenerationArgs& args, uint64_t seed);
 
+  Status OpenManager();
+  Status ResumeFromTiers(std::span<const TokenId> prompt, TextAnswer& answer);
   Status AppendPrompt(std::span<const TokenId> prompt, TextAnswer& answer);
   Status StartSequence(const SequenceRunner::Options& options);
-  StateKey SessionKey() const;
+  StateKey Key() const;
 
   OpenedModel opened_;
   Tokenizer tokenizer_;
   std::unique_ptr<StateStore> store_;
+  OpenedTiers tiers_;
+  std::unique_ptr<StateManager> manager_;  // null: no tiers
   std::unique_ptr<SequenceRunner> runner_;
   const GenerationArgs args_;
   const uint64_t seed_;

@@ -41,6 +41,7 @@ void ServeArgs::AddFlags(CLI::App& command) {
   AddBytes(command, "--state-bytes", state_bytes, "Budget of inference state, as in 4GiB");
   command.add_option("--eviction", eviction, "Which kept state goes first when bytes are short")
       ->capture_default_str();
+  tiers.AddFlags(command);
   command.add_option("-n,--predict", max_tokens,
                      "Tokens of an answer whose request names no limit; 0: the context's rest");
   command

@@ -11,6 +11,7 @@
 #include "cairn/serve/api_keys.h"
 #include "cairn/serve/http_server.h"
 #include "tools/model_args.h"
+#include "tools/tier_args.h"
 
 namespace CLI {
 class App;
@@ -28,6 +29,7 @@ struct ServeArgs {
   int64_t queue = 1024;
   uint64_t state_bytes = uint64_t{4} << 30;
   std::string eviction = "lru";
+  TierArgs tiers;
   SamplingOptions sampling;
   int64_t max_tokens = 0;
   int workers = 2;

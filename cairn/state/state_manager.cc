@@ -190,7 +190,10 @@ Status StateManager::Begin(Lease& lease, std::span<const TokenId> tokens, int64_
 // ---- Keeping and giving back ----
 
 TokenCount StateManager::NextKeep(LeaseId id, TokenCount prompt) const {
-  const TokenCount length = store_.Length(ReadyAt(id).sequence);
+  return NextKeepAfter(store_.Length(ReadyAt(id).sequence), prompt);
+}
+
+TokenCount StateManager::NextKeepAfter(TokenCount length, TokenCount prompt) const {
   if (!store_.NeedsPoints()) return prompt;
   // Who asks the same again resumes one token before the end.
   const TokenCount before_end = std::max(prompt - TokenCount(1), TokenCount(0));
@@ -208,13 +211,19 @@ int64_t StateManager::SnapshotSpacing() const {
   return std::clamp(tokens - tokens % kLeastSpacing, kLeastSpacing, kMostSpacing);
 }
 
-void StateManager::KeepAndWrite(Lease& lease, std::span<const TokenId> tokens, int64_t now_us,
-                                bool with_end) {
-  tree_->Keep(lease.key, tokens, lease.sequence, now_us, lease.lock);
-  lease.kept = SizeOf(tokens);
-  const PrefixChain chain(lease.key, tokens, run_tokens_);
+void StateManager::KeepAndWrite(const StateKey& key, std::span<const TokenId> tokens, SequenceId id,
+                                PrefixTree::Lock& lock, int64_t now_us, bool with_end) {
+  tree_->Keep(key, tokens, id, now_us, lock);
+  const PrefixChain chain(key, tokens, run_tokens_);
   for (int64_t runs = 1; runs <= chain.whole_runs(); ++runs) recent_.Add(chain.Tag(runs));
-  if (!tiers_.empty()) writer_.Write(chain, lease.sequence, with_end);
+  if (!tiers_.empty()) writer_.Write(chain, id, with_end);
+}
+
+void StateManager::KeepSequence(const StateKey& key, std::span<const TokenId> tokens, SequenceId id,
+                                int64_t now_us) {
+  PrefixTree::Lock lock;
+  KeepAndWrite(key, tokens, id, lock, now_us, /*with_end=*/true);
+  tree_->Unlock(lock);
 }
 
 // A point right behind another would take bytes and save one token.
@@ -222,7 +231,8 @@ void StateManager::Keep(LeaseId id, std::span<const TokenId> tokens, int64_t now
   Lease& lease = ReadyAt(id);
   const bool spares_one = SizeOf(tokens) - lease.kept == TokenCount(1);
   if (store_.NeedsPoints() && lease.kept > TokenCount(0) && spares_one) return;
-  KeepAndWrite(lease, tokens, now_us, store_.NeedsPoints());
+  KeepAndWrite(lease.key, tokens, lease.sequence, lease.lock, now_us, store_.NeedsPoints());
+  lease.kept = SizeOf(tokens);
 }
 
 Result<LeaseId> StateManager::Fork(LeaseId id) {
@@ -237,7 +247,8 @@ Result<LeaseId> StateManager::Fork(LeaseId id) {
 }
 
 void StateManager::Close(LeaseId id, std::span<const TokenId> tokens, int64_t now_us) {
-  KeepAndWrite(ReadyAt(id), tokens, now_us, /*with_end=*/true);
+  Lease& lease = ReadyAt(id);
+  KeepAndWrite(lease.key, tokens, lease.sequence, lease.lock, now_us, /*with_end=*/true);
   Drop(id);
 }
 

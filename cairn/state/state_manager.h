@@ -103,8 +103,12 @@ class StateManager {
   // The next length, above the present one, at which a prompt of so many tokens should be kept on
   // its way: snapshots of models that can't resume anywhere else. The prompt's end at the latest.
   TokenCount NextKeep(LeaseId id, TokenCount prompt) const;
+  TokenCount NextKeepAfter(TokenCount length, TokenCount prompt) const;
   // Others may resume here from now on. `tokens` are what the sequence has read.
   void Keep(LeaseId id, std::span<const TokenId> tokens, int64_t now_us);
+  // Keeps a sequence at rest that is not leased; with its end, as Close does.
+  void KeepSequence(const StateKey& key, std::span<const TokenId> tokens, SequenceId id,
+                    int64_t now_us);
   // One more lease of the same tokens; takes no bytes. kExhausted: too many sequences.
   Result<LeaseId> Fork(LeaseId id);
   // Keeps and gives back.
@@ -182,7 +186,8 @@ class StateManager {
   bool IsWorthIt(const LoadPlan& plan, TokenCount resumable) const;
   void EndLoad(Lease& lease, int64_t now_us);
   MissReason WhyNoMore(const Lease& lease, std::span<const TokenId> tokens, TokenCount most) const;
-  void KeepAndWrite(Lease& lease, std::span<const TokenId> tokens, int64_t now_us, bool with_end);
+  void KeepAndWrite(const StateKey& key, std::span<const TokenId> tokens, SequenceId id,
+                    PrefixTree::Lock& lock, int64_t now_us, bool with_end);
   void Advance(Lease& lease, int64_t now_us);
   void NoteReadTime(const Lease& lease, int64_t now_us);
 
