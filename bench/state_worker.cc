@@ -4,7 +4,9 @@
 //   state_worker micro                               what the tree's calls cost
 //   state_worker memory                              bytes of forks, and of many requests at once
 //   state_worker soak SEED OPERATIONS                random operations against what tokens say
-//   state_worker disk write|read FOLDER OBJECTS BYTES   how fast a disk store is in a folder
+//   state_worker soak-tiers SEED OPERATIONS          the same with a manager over failing disks
+//   state_worker hot-path FOLDER                     a step's calls while a disk there is written
+//   to state_worker disk write|read FOLDER OBJECTS BYTES   how fast a disk store is in a folder
 //
 // FILE is a list of requests as bench/state writes it: f64 time in seconds, i32 runs, then i32
 // first block and i32 blocks for each run; BLOCK tokens make a block, CAPACITY tokens fit. Prints
@@ -20,6 +22,7 @@
 #include <vector>
 
 #include "bench/state_disk.h"
+#include "bench/state_tiers.h"
 #include "cairn/base/check.h"
 #include "cairn/state/prefix_tree.h"
 #include "cairn/state/prefix_tree_model_for_tests.h"
@@ -313,12 +316,17 @@ int main(int argc, char** argv) {
   if (command == "soak" && argc == 4) {
     return cairn::Soak(std::strtoull(argv[2], nullptr, 10), std::atoll(argv[3]));
   }
+  if (command == "soak-tiers" && argc == 4) {
+    return cairn::SoakTiers(std::strtoull(argv[2], nullptr, 10), std::atoll(argv[3]));
+  }
+  if (command == "hot-path" && argc == 3) return cairn::MeasureHotPath(argv[2]);
   if (command == "disk" && argc == 6) {
     return cairn::MeasureDisk(argv[2], argv[3], std::strtoull(argv[4], nullptr, 10),
                               std::strtoull(argv[5], nullptr, 10));
   }
   std::fprintf(stderr,
                "state_worker replay FILE BLOCK CAPACITY POLICY | micro | memory | soak SEED "
-               "OPERATIONS | disk write|read FOLDER OBJECTS BYTES\n");
+               "OPERATIONS | soak-tiers SEED OPERATIONS | hot-path FOLDER | disk write|read FOLDER "
+               "OBJECTS BYTES\n");
   return 2;
 }

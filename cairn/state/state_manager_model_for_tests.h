@@ -30,6 +30,21 @@ struct ManagerScenario {
   bool faults = false, crashes = false, rots = false;
 };
 
+inline constexpr Bytes kAmpleDisk{int64_t{256} << 20};
+inline constexpr Bytes kTightDisk{int64_t{2} << 20};
+inline constexpr ManagerScenario kManagerScenarios[] = {
+    {.name = "nothing goes wrong", .plenty = true, .disk_bytes = kAmpleDisk},
+    {.name = "little memory", .disk_bytes = kAmpleDisk},
+    {.name = "little memory and disk", .disk_bytes = kTightDisk},
+    {.name = "crashes", .disk_bytes = kAmpleDisk, .crashes = true},
+    {.name = "faults and crashes", .disk_bytes = kTightDisk, .faults = true, .crashes = true},
+    {.name = "all of it, and rot",
+     .disk_bytes = kAmpleDisk,
+     .faults = true,
+     .crashes = true,
+     .rots = true},
+};
+
 class StateManagerModel {
  public:
   StateManagerModel(const ManagerScenario& scenario, StateSpec spec, std::string_view policy,

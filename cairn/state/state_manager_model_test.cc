@@ -10,21 +10,6 @@
 namespace cairn {
 namespace {
 
-constexpr Bytes kAmple{int64_t{256} << 20};
-constexpr Bytes kTight{int64_t{2} << 20};
-constexpr ManagerScenario kScenarios[] = {
-    {.name = "nothing goes wrong", .plenty = true, .disk_bytes = kAmple},
-    {.name = "little memory", .disk_bytes = kAmple},
-    {.name = "little memory and disk", .disk_bytes = kTight},
-    {.name = "crashes", .disk_bytes = kAmple, .crashes = true},
-    {.name = "faults and crashes", .disk_bytes = kTight, .faults = true, .crashes = true},
-    {.name = "all of it, and rot",
-     .disk_bytes = kAmple,
-     .faults = true,
-     .crashes = true,
-     .rots = true},
-};
-
 struct Counts {
   int64_t operations = 0;
   int64_t loaded_tokens = 0;
@@ -50,7 +35,7 @@ void Run(const ManagerScenario& scenario, uint64_t seed, Counts& counts) {
 
 TEST_CASE("leases under random operations, faults and crashes hold the bytes of their tokens") {
   const uint64_t seed = SeedForTests();
-  for (const ManagerScenario& scenario : kScenarios) {
+  for (const ManagerScenario& scenario : kManagerScenarios) {
     const std::string name = scenario.name;
     CAPTURE(name);
     Counts counts;
