@@ -3,7 +3,6 @@
 #define CAIRN_STATE_OBJECT_STORE_FOR_TESTS_H_
 
 #include <algorithm>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <utility>
@@ -126,7 +125,7 @@ class MemoryObjectStore final : public ObjectStore {
     if (found == objects_.end()) return ObjectOutcome::kAbsent;
     const std::byte* from = found->second.bytes.data();
     for (const std::span<std::byte> piece : request.to) {
-      std::memcpy(piece.data(), from, piece.size());
+      std::copy_n(from, piece.size(), piece.data());
       from += piece.size();
     }
     return ObjectOutcome::kDone;
