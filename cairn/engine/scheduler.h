@@ -87,7 +87,7 @@ class Scheduler final : public Engine {
   void Preempt(Answer& answer);
   void GoAlone(Answer& answer);
   void MakeRoomFor(Answer& answer);
-  bool OthersHoldBytes() const;
+  bool OthersHoldBytes(const Answer& answer) const;
 
   // ---- Batches ----
   void Plan();
@@ -122,7 +122,7 @@ class Scheduler final : public Engine {
   int64_t drain_deadline_us_ = 0;
   // Since an answer had to go for want of bytes, none has ended: nobody else may come.
   bool short_of_bytes_ = false;
-  // The engines of other models, in the same budget, hold what the next answer needs.
+  // Engines of other models in the same budget, or tiers, hold what the next answer needs.
   bool waits_for_others_ = false;
   int64_t step_ = 0;
 

@@ -77,7 +77,7 @@ bool Scheduler::OpenLease(Answer& answer) {
       short_of_bytes_ = true;
       return false;
     }
-    if (OthersHoldBytes()) {
+    if (OthersHoldBytes(answer)) {
       waits_for_others_ = true;
       return false;
     }
@@ -180,19 +180,22 @@ void Scheduler::MakeRoomFor(Answer& answer) {
   if (running_.size() > 1) {
     short_of_bytes_ = true;
     Preempt(*running_.back());
-  } else if (OthersHoldBytes()) {
+  } else if (OthersHoldBytes(answer)) {
     waits_for_others_ = true;
     Preempt(answer);
   } else if (!answer.alone) {
     GoAlone(answer);
   } else {
+    std::erase_if(batch_, [&](const BatchItem& item) { return item.answer == &answer; });
     End(answer, GenerationEnd::kFailed,
         "the budget of state is taken by what is pinned: its own state would fit");
   }
 }
 
-// Stores of several models may share a budget.
-bool Scheduler::OthersHoldBytes() const {
+// For a while: stores of several models may share a budget, and what is being written to a tier, or
+// was being read from one, goes when that has ended. One that is alone causes no more of it.
+bool Scheduler::OthersHoldBytes(const Answer& answer) const {
+  if (answer.alone && !state_.idle()) return true;
   const Arena::Stats& stats = state_.store().stats();
   return stats.budget - state_.store().available() > stats.live;
 }

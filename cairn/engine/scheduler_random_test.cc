@@ -123,7 +123,8 @@ TEST_CASE("random requests, leavings and tight budgets change no answer and lose
   EngineStats all;
   int64_t evictions = 0;
   int64_t loads = 0;
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
+  for (uint64_t n = 1; n <= 41; ++n) {
+    const uint64_t seed = n <= 40 ? n : 1440;  // it found bytes in the hands of a tier's writes
     CAPTURE(seed);
     RandomCrowd crowd(seed, {.window = seed % 2 == 0, .fixed = seed % 4 >= 2});
     for (int i = 0; i < 600; ++i) crowd.Operate();
