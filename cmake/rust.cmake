@@ -6,8 +6,8 @@ find_program(CARGO NAMES cargo HINTS $ENV{CARGO_HOME}/bin $ENV{HOME}/.cargo/bin 
 execute_process(COMMAND ${CARGO} --version OUTPUT_VARIABLE cargo_version ERROR_VARIABLE cargo_problem)
 if(NOT cargo_version MATCHES "^cargo ([0-9.]+)")
   message(FATAL_ERROR "${CARGO} --version failed: ${cargo_problem}")
-elseif(CMAKE_MATCH_1 VERSION_LESS 1.85)
-  message(FATAL_ERROR "${CARGO} is ${CMAKE_MATCH_1}, at least 1.85 is needed: install cargo-web "
+elseif(CMAKE_MATCH_1 VERSION_LESS 1.87)
+  message(FATAL_ERROR "${CARGO} is ${CMAKE_MATCH_1}, at least 1.87 is needed: install cargo-web "
                       "(Debian 12) or use rustup")
 endif()
 set(rust_target_dir ${CMAKE_SOURCE_DIR}/build/rust)

@@ -1,6 +1,6 @@
-# Sourced by the other scripts. A cargo older than 1.85 cannot build our crates' edition: where the
+# Sourced by the other scripts. A cargo older than 1.87 cannot build our crates' dependencies: where the
 # PATH leads to such a one, or to none, Debian's cargo-web in /usr/bin goes first.
-CAIRN_CARGO_MINIMUM=1.85.0
+CAIRN_CARGO_MINIMUM=1.87.0
 
 # cargo_is_recent CARGO: whether that command exists and is new enough.
 cargo_is_recent() {

@@ -191,7 +191,7 @@ class TestDriverTest(unittest.TestCase):
 
 class ShellTest(unittest.TestCase):
     def test_an_old_cargo_is_told_from_a_recent_one(self):
-        for version, recent in (("1.84.1", False), ("1.85.0", True), ("1.100.0", True), ("0.66.0", False)):
+        for version, recent in (("1.86.1", False), ("1.87.0", True), ("1.100.0", True), ("0.66.0", False)):
             script = f"source scripts/env.sh; fake() {{ echo cargo {version}; }}; cargo_is_recent fake"
             done = subprocess.run(["bash", "-c", script], cwd=ROOT)
             self.assertEqual(done.returncode == 0, recent, version)

@@ -164,6 +164,24 @@ class ServeTest(unittest.TestCase):
         other = self.complete("The sea", max_tokens=1, logit_bias={str(found["tokens"][0]): -100})
         self.assertNotEqual(other.choices[0].text, first.choices[0].text)
 
+    def test_an_answer_follows_its_schema(self):
+        schema = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 20},
+                                                   "size": {"enum": ["small", "large"]},
+                                                   "people": {"type": "integer"}},
+                  "required": ["city", "size", "people"], "additionalProperties": False}
+        shape = {"type": "json_schema", "json_schema": {"name": "city", "schema": schema}}
+        for seed in range(3):
+            answer = self.chat(max_tokens=100, temperature=1, seed=seed, response_format=shape, n=2)
+            for choice in answer.choices:
+                self.assertEqual(choice.finish_reason, "stop")
+                found = json.loads(choice.message.content)
+                self.assertEqual(list(found), ["city", "size", "people"])
+                self.assertIn(found["size"], ["small", "large"])
+                self.assertIsInstance(found["people"], int)
+        with self.assertRaises(openai.BadRequestError) as raised:
+            self.chat(response_format={"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "strng"}}})
+        self.assertEqual(raised.exception.param, "response_format.json_schema.schema")
+
     def test_state_is_shared_within_a_salt_only(self):
         cached = lambda salt: self.complete(  # noqa: E731
             "A salted prompt about a lighthouse", extra_body={"cache_salt": salt}

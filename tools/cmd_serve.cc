@@ -15,6 +15,7 @@
 #include "cairn/state/state_manager.h"
 #include "cairn/state/state_store.h"
 #include "cairn/text/chat_template.h"
+#include "cairn/text/rust_bridge.h"
 #include "tools/commands.h"
 #include "tools/generation.h"
 #include "tools/serve_args.h"
@@ -31,6 +32,7 @@ struct Serving {
   OpenedModel opened;
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<ChatTemplate> chat;
+  std::unique_ptr<RustGrammarFactory> grammars;
   ServedModel served;
   std::unique_ptr<StateStore> store;
   OpenedTiers tiers;
@@ -54,6 +56,18 @@ void OpenChat(Serving& to) {
   }
   to.chat = std::make_unique<ChatTemplate>(std::move(*chat));
   to.served.chat = to.chat.get();
+}
+
+// Answers that follow a grammar end by the model's own token.
+Status OpenGrammars(Serving& to) {
+  const auto ends = to.tokenizer->end_of_generation();
+  if (ends.empty()) return {};
+  to.served.grammar_end = ends.front();
+  CAIRN_ASSIGN(RustGrammarFactory made,
+               RustGrammarFactory::Make(to.tokenizer->table(), to.served.grammar_end));
+  to.grammars = std::make_unique<RustGrammarFactory>(std::move(made));
+  to.served.grammars = to.grammars.get();
+  return {};
 }
 
 void Describe(const ServeArgs& args, TokenCount context, Serving& to) {
@@ -83,6 +97,7 @@ Status OpenServing(const ServeArgs& args, Serving& to) {
   model_args.fingerprint = true;
   CAIRN_ASSIGN(to.opened, OpenModel(model_args, std::move(described)));
   OpenChat(to);
+  CAIRN_TRY(OpenGrammars(to));
   Describe(args, runner.context, to);
   const Model& model = *to.opened.model;
   CAIRN_ASSIGN(to.store, StateStore::Make(model.layout(),

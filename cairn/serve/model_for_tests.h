@@ -27,11 +27,18 @@ struct ModelForTests {
     served.fingerprint = "b-test";
     served.tokenizer = tokenizer.get();
     served.chat = chat.get();
+    grammar_end = tokenizer->end_of_generation().front();
+    grammars = std::make_unique<RustGrammarFactory>(
+        *RustGrammarFactory::Make(tokenizer->table(), grammar_end));
+    served.grammars = grammars.get();
+    served.grammar_end = grammar_end;
     served.context = 64;
   }
 
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<ChatTemplate> chat;
+  TokenId grammar_end;
+  std::unique_ptr<RustGrammarFactory> grammars;
   ServedModel served;
 };
 

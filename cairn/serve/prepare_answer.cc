@@ -13,12 +13,15 @@
 #include "cairn/serve/json_node.h"
 #include "cairn/serve/render_anthropic.h"
 #include "cairn/serve/render_openai.h"
+#include "cairn/serve/schema_constraint.h"
 #include "cairn/text/utf8.h"
 
 namespace cairn {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kAnyObject = R"({"type":"object"})";
 
 ApiResult<JsonNode> ParseBody(std::string_view body) {
   Result<JsonNode> parsed = JsonNode::Parse(body);
@@ -49,6 +52,20 @@ AnswerHeading HeadingOf(const ServedModel& model, const AnswerOptions& options,
   return heading;
 }
 
+ApiResult<std::unique_ptr<TokenConstraint>> ConstraintOf(const ServedModel& model,
+                                                         const AnswerOptions& options) {
+  const AnswerFormat& format = options.format;
+  if (model.grammars == nullptr) {
+    return RefuseField(format.param, "isn't supported: the model has no token that ends answers");
+  }
+  if (options.ignore_end) {
+    return RefuseField(format.param, "isn't supported together with ignore_eos");
+  }
+  const bool any_object = format.kind == AnswerFormat::Kind::kJsonObject;
+  const std::string_view schema = any_object ? kAnyObject : std::string_view(format.schema_json);
+  return SchemaConstraint::Make(*model.grammars, model.grammar_end, schema, format.param);
+}
+
 ApiResult<AnswerJob> JobOf(const ServedModel& model, const AnswerOptions& options,
                            const RequestFacts& facts, std::vector<TokenId> prompt) {
   const auto size = static_cast<int64_t>(prompt.size());
@@ -73,6 +90,9 @@ ApiResult<AnswerJob> JobOf(const ServedModel& model, const AnswerOptions& option
   to.tenant = TenantOf(facts.key, options.cache_salt);
   to.priority = options.priority;
   to.deadline_us = facts.deadline_us;
+  if (options.format.kind != AnswerFormat::Kind::kText) {
+    CAIRN_API_ASSIGN(to.constraint, ConstraintOf(model, options));
+  }
   job.text.stops = options.stops;
   job.text.wants_logprobs = options.wants_logprobs;
   return job;
@@ -87,10 +107,6 @@ AnswerDefaults DefaultsOf(const ServedModel& model) {
 
 // What is parsed, and can't be done.
 ApiResult<void> CheckSupported(const ChatRequest& chat) {
-  const AnswerFormat& format = chat.options.format;
-  if (format.kind != AnswerFormat::Kind::kText) {
-    return RefuseField(format.param, "answers that follow a grammar aren't supported");
-  }
   if (!chat.tools.empty() && chat.tool_choice.kind != ToolChoice::Kind::kNone) {
     return RefuseField("tools", "aren't supported");
   }
@@ -152,10 +168,6 @@ ApiResult<PreparedAnswer> PrepareCompletion(const ServedModel& model, std::strin
   CAIRN_API_ASSIGN(const JsonNode parsed, ParseBody(body));
   CAIRN_API_ASSIGN(const CompletionRequest request,
                    ParseCompletionRequest(parsed, DefaultsOf(model)));
-  if (request.options.format.kind != AnswerFormat::Kind::kText) {
-    return RefuseField(request.options.format.param,
-                       "answers that follow a grammar aren't supported");
-  }
   PreparedAnswer prepared;
   std::vector<std::string> echoes;
   for (const CompletionPrompt& prompt : request.prompts) {

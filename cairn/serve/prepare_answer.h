@@ -16,6 +16,7 @@
 #include "cairn/serve/api_error.h"
 #include "cairn/serve/engine_service.h"
 #include "cairn/text/chat_template.h"
+#include "cairn/text/rust_bridge.h"
 #include "cairn/text/tokenizer.h"
 
 namespace cairn {
@@ -27,7 +28,9 @@ struct ServedModel {
   const Tokenizer* tokenizer = nullptr;
   const ChatTemplate* chat = nullptr;  // null: the model has none, `why_no_chat` says why
   std::string why_no_chat;
-  bool chat_shows_tools = false;
+  // For answers that follow a schema; null: the model has no token that ends answers.
+  const RustGrammarFactory* grammars = nullptr;
+  TokenId grammar_end;  // theirs
   int64_t context = 0;
   int64_t train_context = 0;
   int64_t parameters = 0;  // 0: unknown

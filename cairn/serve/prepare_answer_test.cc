@@ -69,6 +69,21 @@ TEST_CASE("what can't be answered is refused with the field's name") {
   CHECK(PrepareCompletion(model.served, R"({"prompt":""})", {}).error().param == "prompt");
 }
 
+TEST_CASE("an answer's format becomes a constraint, and one that can't be kept is refused") {
+  ModelForTests model;
+  const auto prepare = [&](std::string_view format) {
+    return PrepareCompletion(model.served,
+                             fmt::format(R"({{"prompt":"a","response_format":{}}})", format), {});
+  };
+  CHECK(prepare(R"({"type":"text"})")->jobs.front().request.constraint == nullptr);
+  CHECK(prepare(R"({"type":"json_object"})")->jobs.front().request.constraint != nullptr);
+  const auto bad = prepare(R"({"type":"json_schema","json_schema":{"schema":{"type":"nothing"}}})");
+  REQUIRE_FALSE(bad);
+  CHECK(bad.error().param == "response_format.json_schema.schema");
+  model.served.grammars = nullptr;
+  CHECK(prepare(R"({"type":"json_object"})").error().param == "response_format");
+}
+
 TEST_CASE("a model without a template has no chat, and says why") {
   ModelForTests model;
   model.served.chat = nullptr;

@@ -13,6 +13,8 @@ extern "C" {
 
 struct CairnTextTokenizer;
 struct CairnTextTemplate;
+struct CairnTextGrammarFactory;
+struct CairnTextFollower;
 
 // The caller's bytes; data may be null when size is 0.
 struct CairnTextBytes {
@@ -61,6 +63,20 @@ int32_t cairn_text_template_render(const CairnTextTemplate* chat_template,
                                    CairnTextBytes context_json, int64_t now_unix_s,
                                    CairnTextBuffer* result);
 void cairn_text_template_free(CairnTextTemplate* chat_template);
+
+int32_t cairn_text_grammar_factory_new(CairnTextStrings tokens, const uint8_t* special,
+                                       uint32_t end, CairnTextGrammarFactory** out,
+                                       CairnTextBuffer* result);
+void cairn_text_grammar_factory_free(CairnTextGrammarFactory* factory);
+int32_t cairn_text_follow_schema(const CairnTextGrammarFactory* factory, CairnTextBytes schema_json,
+                                 CairnTextFollower** out, CairnTextBuffer* result);
+// Leaves a bit for each token, 32 in a word, lowest first.
+int32_t cairn_text_follower_allowed(CairnTextFollower* follower, CairnTextBuffer* result);
+int32_t cairn_text_follower_accept(CairnTextFollower* follower, uint32_t token,
+                                   CairnTextBuffer* result);
+int32_t cairn_text_follower_copy(const CairnTextFollower* follower, CairnTextFollower** out,
+                                 CairnTextBuffer* result);
+void cairn_text_follower_free(CairnTextFollower* follower);
 
 void cairn_text_buffer_free(CairnTextBuffer buffer);
 

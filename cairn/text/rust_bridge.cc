@@ -115,4 +115,62 @@ Result<std::string> RustTemplate::Render(std::string_view context_json, int64_t 
   return std::string(result.view());
 }
 
+void RustFollower::Free::operator()(CairnTextFollower* follower) const {
+  cairn_text_follower_free(follower);
+}
+
+Result<std::vector<uint32_t>> RustFollower::Allowed() {
+  RustBuffer result;
+  CAIRN_TRY(ToStatus(cairn_text_follower_allowed(handle_.get(), result.get()),
+                     ErrorCode::kExhausted, result));
+  std::vector<uint32_t> words(result.view().size() / sizeof(uint32_t));
+  if (!words.empty()) std::memcpy(words.data(), result.view().data(), words.size() * 4);
+  return words;
+}
+
+Status RustFollower::Accept(TokenId token) {
+  RustBuffer result;
+  return ToStatus(
+      cairn_text_follower_accept(handle_.get(), static_cast<uint32_t>(token.value()), result.get()),
+      ErrorCode::kInvalidArgument, result);
+}
+
+Result<RustFollower> RustFollower::Copy() const {
+  RustBuffer result;
+  CairnTextFollower* handle = nullptr;
+  CAIRN_TRY(ToStatus(cairn_text_follower_copy(handle_.get(), &handle, result.get()),
+                     ErrorCode::kExhausted, result));
+  return RustFollower(handle);
+}
+
+void RustGrammarFactory::Free::operator()(CairnTextGrammarFactory* factory) const {
+  cairn_text_grammar_factory_free(factory);
+}
+
+Result<RustGrammarFactory> RustGrammarFactory::Make(const TokenTable& table, TokenId end) {
+  std::vector<std::string_view> words;
+  std::vector<uint8_t> special;
+  for (int32_t id = 0; id < table.size(); ++id) {
+    words.push_back(table.Bytes(TokenId(id)));
+    special.push_back(table.IsSpecial(TokenId(id)) ? 1 : 0);
+  }
+  const std::vector<CairnTextBytes> items = AsBytes(words);
+  RustBuffer result;
+  CairnTextGrammarFactory* handle = nullptr;
+  CAIRN_TRY(ToStatus(
+      cairn_text_grammar_factory_new({items.data(), items.size()}, special.data(),
+                                     static_cast<uint32_t>(end.value()), &handle, result.get()),
+      ErrorCode::kUnsupported, result));
+  return RustGrammarFactory(handle);
+}
+
+Result<RustFollower> RustGrammarFactory::FollowSchema(std::string_view schema_json) const {
+  RustBuffer result;
+  CairnTextFollower* handle = nullptr;
+  CAIRN_TRY(
+      ToStatus(cairn_text_follow_schema(handle_.get(), AsBytes(schema_json), &handle, result.get()),
+               ErrorCode::kInvalidArgument, result));
+  return RustFollower(handle);
+}
+
 }  // namespace cairn

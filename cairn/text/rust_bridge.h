@@ -18,6 +18,8 @@
 
 struct CairnTextTokenizer;
 struct CairnTextTemplate;
+struct CairnTextGrammarFactory;
+struct CairnTextFollower;
 
 namespace cairn {
 
@@ -62,6 +64,41 @@ class RustTemplate {
   explicit RustTemplate(CairnTextTemplate* handle) : handle_(handle) {}
 
   std::unique_ptr<CairnTextTemplate, Free> handle_;
+};
+
+// One answer's place in its grammar. Not thread-safe.
+class RustFollower {
+ public:
+  // A bit for each token that may come next, 32 in a word, lowest first; at the end of the grammar
+  // that of the end alone. Errors: the grammar takes more work than it may.
+  Result<std::vector<uint32_t>> Allowed();
+  Status Accept(TokenId token);
+  Result<RustFollower> Copy() const;
+
+ private:
+  friend class RustGrammarFactory;
+  struct Free {
+    void operator()(CairnTextFollower* follower) const;
+  };
+  explicit RustFollower(CairnTextFollower* handle) : handle_(handle) {}
+
+  std::unique_ptr<CairnTextFollower, Free> handle_;
+};
+
+class RustGrammarFactory {
+ public:
+  // `end` is the token that ends an answer. Errors: it isn't in the table.
+  static Result<RustGrammarFactory> Make(const TokenTable& table, TokenId end);
+  // Errors: not a schema, or one that can't be followed exactly.
+  Result<RustFollower> FollowSchema(std::string_view schema_json) const;
+
+ private:
+  struct Free {
+    void operator()(CairnTextGrammarFactory* factory) const;
+  };
+  explicit RustGrammarFactory(CairnTextGrammarFactory* handle) : handle_(handle) {}
+
+  std::unique_ptr<CairnTextGrammarFactory, Free> handle_;
 };
 
 }  // namespace cairn

@@ -1,4 +1,4 @@
-//! C functions over `tokenizers` and `minijinja`; cairn/text/ffi.h declares the same ones.
+//! C functions over `tokenizers`, `minijinja` and `llguidance`; cairn/text/ffi.h declares the same ones.
 //!
 //! Bytes go in as pointer and length and stay the caller's; bytes come out as a `Buffer` that the
 //! caller gives back with `cairn_text_buffer_free`. Every fallible function returns 0 or `FAILED`
@@ -7,11 +7,13 @@
 
 mod boundary;
 mod decoding;
+mod grammar;
 mod python_json;
 mod template;
 mod tokenizer;
 
 use boundary::{guard, Buffer, Bytes, Strings};
+use grammar::{Follower, GrammarFactory};
 use template::ChatTemplate;
 use tokenizer::{BpeVocabulary, TextTokenizer};
 
@@ -138,6 +140,96 @@ pub unsafe extern "C" fn cairn_text_template_render(
 pub unsafe extern "C" fn cairn_text_template_free(template: *mut ChatTemplate) {
     if !template.is_null() {
         drop(Box::from_raw(template));
+    }
+}
+
+/// # Safety
+/// As above; `special` holds one byte per token.
+#[no_mangle]
+pub unsafe extern "C" fn cairn_text_grammar_factory_new(
+    tokens: Strings,
+    special: *const u8,
+    end: u32,
+    out: *mut *mut GrammarFactory,
+    result: *mut Buffer,
+) -> i32 {
+    guard(result, || {
+        let special = Bytes { data: special, size: tokens.count };
+        let words: Vec<&[u8]> = tokens.as_slice().iter().map(|token| token.as_slice()).collect();
+        let factory = GrammarFactory::new(&words, special.as_slice(), end)?;
+        *out = Box::into_raw(Box::new(factory));
+        Ok(Vec::new())
+    })
+}
+
+/// # Safety
+/// `factory` comes from the function above and is not used afterwards.
+#[no_mangle]
+pub unsafe extern "C" fn cairn_text_grammar_factory_free(factory: *mut GrammarFactory) {
+    if !factory.is_null() {
+        drop(Box::from_raw(factory));
+    }
+}
+
+/// # Safety
+/// `factory` is a live handle, `schema_json` points to its bytes, `out` and `result` are writable.
+#[no_mangle]
+pub unsafe extern "C" fn cairn_text_follow_schema(
+    factory: *const GrammarFactory,
+    schema_json: Bytes,
+    out: *mut *mut Follower,
+    result: *mut Buffer,
+) -> i32 {
+    guard(result, || {
+        let follower = (*factory).follow_schema(schema_json.as_slice())?;
+        *out = Box::into_raw(Box::new(follower));
+        Ok(Vec::new())
+    })
+}
+
+/// Leaves a bit for each token in `result`.
+///
+/// # Safety
+/// `follower` is a live handle that nobody else uses now, `result` is writable.
+#[no_mangle]
+pub unsafe extern "C" fn cairn_text_follower_allowed(
+    follower: *mut Follower,
+    result: *mut Buffer,
+) -> i32 {
+    guard(result, || (*follower).allowed())
+}
+
+/// # Safety
+/// As above.
+#[no_mangle]
+pub unsafe extern "C" fn cairn_text_follower_accept(
+    follower: *mut Follower,
+    token: u32,
+    result: *mut Buffer,
+) -> i32 {
+    guard(result, || (*follower).accept(token).map(|()| Vec::new()))
+}
+
+/// # Safety
+/// As above; `out` is writable.
+#[no_mangle]
+pub unsafe extern "C" fn cairn_text_follower_copy(
+    follower: *const Follower,
+    out: *mut *mut Follower,
+    result: *mut Buffer,
+) -> i32 {
+    guard(result, || {
+        *out = Box::into_raw(Box::new((*follower).copy()));
+        Ok(Vec::new())
+    })
+}
+
+/// # Safety
+/// `follower` comes from one of the functions above and is not used afterwards.
+#[no_mangle]
+pub unsafe extern "C" fn cairn_text_follower_free(follower: *mut Follower) {
+    if !follower.is_null() {
+        drop(Box::from_raw(follower));
     }
 }
 
