@@ -182,6 +182,28 @@ class ServeTest(unittest.TestCase):
             self.chat(response_format={"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "strng"}}})
         self.assertEqual(raised.exception.param, "response_format.json_schema.schema")
 
+    def test_a_forced_tool_is_called_with_what_its_schema_says(self):
+        parameters = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 12}},
+                      "required": ["city"], "additionalProperties": False}
+        tools = [{"type": "function", "function": {"name": name, "parameters": parameters}}
+                 for name in ("weather", "news")]
+        choice = {"type": "function", "function": {"name": "news"}}
+        answer = self.chat(tools=tools, tool_choice=choice, max_tokens=60)
+        self.assertEqual(answer.choices[0].finish_reason, "tool_calls")
+        call, = answer.choices[0].message.tool_calls
+        self.assertEqual(call.function.name, "news")
+        self.assertEqual(list(json.loads(call.function.arguments)), ["city"])
+        pieces = list(self.chat(tools=tools, tool_choice="required", max_tokens=60, stream=True))
+        call = next(p.choices[0].delta.tool_calls[0] for p in pieces if p.choices[0].delta.tool_calls)
+        self.assertIn(call.function.name, ("weather", "news"))
+        message = self.message(max_tokens=60, tool_choice={"type": "tool", "name": "news"},
+                               tools=[{"name": "news", "input_schema": parameters}])
+        self.assertEqual(message.stop_reason, "tool_use")
+        self.assertEqual((message.content[0].type, message.content[0].name), ("tool_use", "news"))
+        with self.assertRaises(openai.BadRequestError) as raised:  # this model's template knows no tools
+            self.chat(tools=tools)
+        self.assertEqual(raised.exception.param, "tools")
+
     def test_state_is_shared_within_a_salt_only(self):
         cached = lambda salt: self.complete(  # noqa: E731
             "A salted prompt about a lighthouse", extra_body={"cache_salt": salt}

@@ -1,5 +1,6 @@
 // cairn serve: a model behind an HTTP API, with its state shared between requests.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -56,6 +57,9 @@ void OpenChat(Serving& to) {
   }
   to.chat = std::make_unique<ChatTemplate>(std::move(*chat));
   to.served.chat = to.chat.get();
+  const auto& templates = to.tokenizer->chat_templates();
+  const auto used = std::ranges::find(templates, "default", &NamedTemplate::name);
+  to.served.chat_shows_tools = used != templates.end() && used->source.contains("tools");
 }
 
 // Answers that follow a grammar end by the model's own token.

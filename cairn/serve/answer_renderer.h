@@ -15,6 +15,7 @@
 #include "cairn/engine/engine.h"
 #include "cairn/serve/answer_text.h"
 #include "cairn/serve/api_error.h"
+#include "cairn/serve/tool_calls.h"
 
 namespace cairn {
 
@@ -68,6 +69,7 @@ struct AnswerHeading {
   bool stream = false;
   bool stream_usage = false;
   bool wants_logprobs = false;
+  ToolCallReader::Form tools = ToolCallReader::Form::kNone;
 };
 
 // "data: TEXT\n\n", with "event: NAME" in front if there is a name.

@@ -81,6 +81,7 @@ void ReadTemplateFields(ApiFields& fields, ChatRequest& to) {
   const bool shows_tools = !to.tools.empty() && to.tool_choice.kind != ToolChoice::Kind::kNone;
   if (shows_tools) variables.emplace_back("tools", *tools);
   to.variables_json = JsonNode(std::move(variables)).Dump();
+  to.parallel_tool_calls = fields.Bool("parallel_tool_calls").value_or(true);
   to.add_generation_prompt = fields.Bool("add_generation_prompt").value_or(true);
 }
 

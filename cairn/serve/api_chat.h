@@ -33,6 +33,7 @@ struct ChatRequest {
   bool add_generation_prompt = true;
   std::vector<ChatTool> tools;
   ToolChoice tool_choice;
+  bool parallel_tool_calls = true;  // several in one answer
 };
 
 ApiResult<ChatRequest> ParseChatRequest(const JsonNode& body, const AnswerDefaults& defaults);

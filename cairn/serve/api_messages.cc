@@ -167,6 +167,7 @@ void ReadToolChoice(ApiFields& fields, ChatRequest& to) {
   ApiFields choice(*found, "tool_choice");
   choice.Require("type");
   const auto type = choice.Choice("type", {"auto", "any", "tool", "none"});
+  to.parallel_tool_calls = !choice.Bool("disable_parallel_tool_use").value_or(false);
   if (type == "none") to.tool_choice.kind = ToolChoice::Kind::kNone;
   if (type == "any") to.tool_choice.kind = ToolChoice::Kind::kRequired;
   if (type == "tool") {

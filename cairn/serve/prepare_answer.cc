@@ -14,6 +14,7 @@
 #include "cairn/serve/render_anthropic.h"
 #include "cairn/serve/render_openai.h"
 #include "cairn/serve/schema_constraint.h"
+#include "cairn/serve/tool_calls.h"
 #include "cairn/text/utf8.h"
 
 namespace cairn {
@@ -105,10 +106,37 @@ AnswerDefaults DefaultsOf(const ServedModel& model) {
   return defaults;
 }
 
-// What is parsed, and can't be done.
-ApiResult<void> CheckSupported(const ChatRequest& chat) {
-  if (!chat.tools.empty() && chat.tool_choice.kind != ToolChoice::Kind::kNone) {
-    return RefuseField("tools", "aren't supported");
+ToolCallReader::Form FormOf(const ChatRequest& chat) {
+  if (chat.tools.empty()) return ToolCallReader::Form::kNone;
+  switch (chat.tool_choice.kind) {
+    case ToolChoice::Kind::kNone:
+      return ToolCallReader::Form::kNone;
+    case ToolChoice::Kind::kAuto:
+      return ToolCallReader::Form::kMarked;
+    case ToolChoice::Kind::kRequired:
+    case ToolChoice::Kind::kNamed:
+      return ToolCallReader::Form::kWhole;
+  }
+  return ToolCallReader::Form::kNone;
+}
+
+// What tools ask of the answer: a grammar where a call is forced, else to leave the marks of calls
+// in the text.
+ApiResult<void> AskForCalls(const ServedModel& model, const ChatRequest& chat, AnswerJob& job) {
+  const ToolCallReader::Form form = FormOf(chat);
+  if (form == ToolCallReader::Form::kWhole) {
+    AnswerOptions options = chat.options;
+    options.format = {AnswerFormat::Kind::kJsonSchema, SchemaOfCall(chat.tools, chat.tool_choice),
+                      "tools"};
+    CAIRN_API_ASSIGN(job.request.constraint, ConstraintOf(model, options));
+  } else if (form == ToolCallReader::Form::kMarked) {
+    if (!model.chat_shows_tools) {
+      return RefuseField("tools",
+                         "the model's chat template knows none; a call can be forced "
+                         "with tool_choice");
+    }
+    job.text.shows_special = true;  // some vocabularies have the marks as special tokens
+    if (!chat.parallel_tool_calls) job.text.stops.emplace_back(kToolCallEnd);
   }
   return {};
 }
@@ -132,10 +160,10 @@ ApiResult<std::vector<TokenId>> TokensOf(const ServedModel& model, const ChatReq
 // All of a chat but its renderer.
 ApiResult<PreparedAnswer> ChatJob(const ServedModel& model, const ChatRequest& chat,
                                   const RequestFacts& facts) {
-  CAIRN_TRY(CheckSupported(chat));
   CAIRN_API_ASSIGN(std::vector<TokenId> tokens, TokensOf(model, chat));
   PreparedAnswer prepared;
   CAIRN_API_ASSIGN(AnswerJob job, JobOf(model, chat.options, facts, std::move(tokens)));
+  CAIRN_TRY(AskForCalls(model, chat, job));
   prepared.jobs.push_back(std::move(job));
   prepared.answers_per_job = chat.options.answers;
   prepared.stream = chat.options.stream;
@@ -149,8 +177,9 @@ ApiResult<PreparedAnswer> PrepareChat(const ServedModel& model, std::string_view
   CAIRN_API_ASSIGN(const JsonNode parsed, ParseBody(body));
   CAIRN_API_ASSIGN(const ChatRequest chat, ParseChatRequest(parsed, DefaultsOf(model)));
   CAIRN_API_ASSIGN(PreparedAnswer prepared, ChatJob(model, chat, facts));
-  prepared.renderer =
-      MakeChatRenderer(HeadingOf(model, chat.options, prepared), chat.options.answers);
+  AnswerHeading heading = HeadingOf(model, chat.options, prepared);
+  heading.tools = FormOf(chat);
+  prepared.renderer = MakeChatRenderer(std::move(heading), chat.options.answers);
   return prepared;
 }
 
@@ -159,7 +188,9 @@ ApiResult<PreparedAnswer> PrepareMessages(const ServedModel& model, std::string_
   CAIRN_API_ASSIGN(const JsonNode parsed, ParseBody(body));
   CAIRN_API_ASSIGN(const ChatRequest chat, ParseMessagesRequest(parsed, DefaultsOf(model)));
   CAIRN_API_ASSIGN(PreparedAnswer prepared, ChatJob(model, chat, facts));
-  prepared.renderer = MakeMessageRenderer(HeadingOf(model, chat.options, prepared));
+  AnswerHeading heading = HeadingOf(model, chat.options, prepared);
+  heading.tools = FormOf(chat);
+  prepared.renderer = MakeMessageRenderer(std::move(heading));
   return prepared;
 }
 

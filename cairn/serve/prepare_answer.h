@@ -28,6 +28,7 @@ struct ServedModel {
   const Tokenizer* tokenizer = nullptr;
   const ChatTemplate* chat = nullptr;  // null: the model has none, `why_no_chat` says why
   std::string why_no_chat;
+  bool chat_shows_tools = false;  // its template does something with them
   // For answers that follow a schema; null: the model has no token that ends answers.
   const RustGrammarFactory* grammars = nullptr;
   TokenId grammar_end;  // theirs

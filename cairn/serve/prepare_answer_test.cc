@@ -84,6 +84,31 @@ TEST_CASE("an answer's format becomes a constraint, and one that can't be kept i
   CHECK(prepare(R"({"type":"json_object"})").error().param == "response_format");
 }
 
+TEST_CASE("tools are offered where the template knows them, and forced by a grammar anywhere") {
+  ModelForTests model;
+  const auto prepare = [&](std::string_view choice) {
+    return PrepareChat(
+        model.served,
+        fmt::format(
+            R"({{"messages":[{{"role":"user","content":"x"}}],"tools":[{{"type":"function",)"
+            R"("function":{{"name":"f"}}}}],"tool_choice":{},"parallel_tool_calls":false}})",
+            choice),
+        {});
+  };
+  CHECK(prepare(R"("auto")").error().param == "tools");
+  CHECK(prepare(R"("none")")->jobs.front().request.constraint == nullptr);
+  CHECK(prepare(R"("required")")->jobs.front().request.constraint != nullptr);
+  CHECK(
+      prepare(R"({"type":"function","function":{"name":"f"}})")->jobs.front().request.constraint !=
+      nullptr);
+  model.served.chat_shows_tools = true;
+  const auto offered = prepare(R"("auto")");
+  REQUIRE(offered);
+  CHECK(offered->jobs.front().request.constraint == nullptr);
+  CHECK(offered->jobs.front().text.shows_special);
+  CHECK(offered->jobs.front().text.stops == std::vector<std::string>{std::string(kToolCallEnd)});
+}
+
 TEST_CASE("a model without a template has no chat, and says why") {
   ModelForTests model;
   model.served.chat = nullptr;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace cairn {
 namespace {
@@ -48,7 +49,8 @@ Json UsageJson(const AnswerUsage& usage) {
 
 class MessageRenderer final : public AnswerRenderer {
  public:
-  explicit MessageRenderer(AnswerHeading heading) : heading_(std::move(heading)) {}
+  explicit MessageRenderer(AnswerHeading heading)
+      : heading_(std::move(heading)), reader_(heading_.tools) {}
 
   std::string Begin() override {
     AnswerUsage usage;
@@ -61,24 +63,25 @@ class MessageRenderer final : public AnswerRenderer {
   }
 
   std::string Piece(int /*choice*/, TextPiece piece) override {
-    text_ += piece.text;
-    if (!heading_.stream || piece.text.empty()) return "";
-    return Opening() + Event({{"type", "content_block_delta"},
-                              {"index", 0},
-                              {"delta", {{"type", "text_delta"}, {"text", piece.text}}}});
+    return Deliver(reader_.Push(piece.text));
   }
 
   std::string End(int /*choice*/, const ChoiceEnd& end) override {
     end_ = end;
+    std::string events = Deliver(reader_.Flush());
     if (!heading_.stream) return "";
-    return Opening() + Event({{"type", "content_block_stop"}, {"index", 0}});
+    if (calls_.empty()) events += OpenText();  // an answer has a block at least
+    return events + CloseText();
   }
 
   std::string Finish(const AnswerUsage& usage) override {
-    Json delta = {{"stop_reason", StopReasonOf(end_)},
-                  {"stop_sequence", end_.stop.empty() ? Json() : Json(end_.stop)}};
+    const bool complete =
+        end_.reason == GenerationEnd::kEnd || end_.reason == GenerationEnd::kStopped;
+    const bool called = complete && !calls_.empty();
+    Json delta = {{"stop_reason", called ? "tool_use" : StopReasonOf(end_)},
+                  {"stop_sequence", called || end_.stop.empty() ? Json() : Json(end_.stop)}};
     if (!heading_.stream) {
-      Json message = Frame(Json::array({{{"type", "text"}, {"text", text_}}}));
+      Json message = Frame(ContentJson());
       message.update(delta);
       message["usage"] = UsageJson(usage);
       return Dump(message);
@@ -103,17 +106,69 @@ class MessageRenderer final : public AnswerRenderer {
             {"content", std::move(content)}};
   }
 
-  std::string Opening() {
-    if (std::exchange(opened_, true)) return "";
+  Json ContentJson() const {
+    Json content = Json::array();
+    if (!text_.empty() || calls_.empty()) content.push_back({{"type", "text"}, {"text", text_}});
+    for (const ToolCall& call : calls_) {
+      content.push_back({{"type", "tool_use"},
+                         {"id", call.id},
+                         {"name", call.name},
+                         {"input", Json::parse(call.arguments_json)}});
+    }
+    return content;
+  }
+
+  // Text and calls that are certain now.
+  std::string Deliver(ToolCallReader::Piece read) {
+    text_ += read.text;
+    std::string events;
+    if (heading_.stream && !read.text.empty()) {
+      events = OpenText() + Event({{"type", "content_block_delta"},
+                                   {"index", block_},
+                                   {"delta", {{"type", "text_delta"}, {"text", read.text}}}});
+    }
+    for (ToolCall& call : read.calls) {
+      if (heading_.stream) events += CloseText() + CallEvents(call);
+      calls_.push_back(std::move(call));
+    }
+    return events;
+  }
+
+  std::string OpenText() {
+    if (std::exchange(text_open_, true)) return "";
     return Event({{"type", "content_block_start"},
-                  {"index", 0},
+                  {"index", block_},
                   {"content_block", {{"type", "text"}, {"text", ""}}}});
   }
 
+  std::string CloseText() {
+    if (!std::exchange(text_open_, false)) return "";
+    return Event({{"type", "content_block_stop"}, {"index", block_++}});
+  }
+
+  std::string CallEvents(const ToolCall& call) {
+    const int block = block_++;
+    return Event({{"type", "content_block_start"},
+                  {"index", block},
+                  {"content_block",
+                   {{"type", "tool_use"},
+                    {"id", call.id},
+                    {"name", call.name},
+                    {"input", Json::object()}}}}) +
+           Event(
+               {{"type", "content_block_delta"},
+                {"index", block},
+                {"delta", {{"type", "input_json_delta"}, {"partial_json", call.arguments_json}}}}) +
+           Event({{"type", "content_block_stop"}, {"index", block}});
+  }
+
   const AnswerHeading heading_;
+  ToolCallReader reader_;
   std::string text_;
+  std::vector<ToolCall> calls_;
   ChoiceEnd end_;
-  bool opened_ = false;
+  int block_ = 0;  // the content block that is open, or the next one
+  bool text_open_ = false;
 };
 
 }  // namespace

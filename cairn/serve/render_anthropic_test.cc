@@ -80,6 +80,31 @@ TEST_CASE("a stream has Anthropic's events in their order") {
   CHECK(events[5].second["usage"]["cache_read_input_tokens"] == 12);
 }
 
+TEST_CASE("a call is a block of its own behind the text's") {
+  const std::string_view call = "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":1}}</tool_call>";
+  AnswerHeading heading = Heading(true);
+  heading.tools = ToolCallReader::Form::kMarked;
+  const auto renderer = MakeMessageRenderer(heading);
+  std::string text = renderer->Piece(0, {"well", {}});
+  text += renderer->Piece(0, {std::string(call), {}});
+  text += renderer->End(0, {});
+  text += renderer->Finish(Usage());
+  const auto events = EventsOf(text);
+  REQUIRE(events.size() == 8);
+  CHECK(events[2].first == "content_block_stop");
+  CHECK(events[3].second["index"] == 1);
+  CHECK(events[3].second["content_block"]["name"] == "f");
+  CHECK(events[4].second["delta"]["partial_json"] == "{\"a\":1}");
+  CHECK(events[6].second["delta"]["stop_reason"] == "tool_use");
+  heading.stream = false;
+  const auto whole = MakeMessageRenderer(heading);
+  whole->Piece(0, {std::string(call), {}});
+  whole->End(0, {});
+  const Json content = Json::parse(whole->Finish(Usage()))["content"];
+  REQUIRE(content.size() == 1);
+  CHECK(content[0]["input"] == Json{{"a", 1}});
+}
+
 TEST_CASE("an answer without text still has its block") {
   const auto renderer = MakeMessageRenderer(Heading(true));
   CHECK(EventsOf(renderer->End(0, {})).size() == 2);

@@ -177,36 +177,42 @@ class OpenAiRenderer : public AnswerRenderer {
   std::vector<Choice> choices_;
 };
 
+Json ToolCallJson(const ToolCall& call) {
+  return {{"id", call.id},
+          {"type", "function"},
+          {"function", {{"name", call.name}, {"arguments", call.arguments_json}}}};
+}
+
 class ChatRenderer final : public OpenAiRenderer {
  public:
-  using OpenAiRenderer::OpenAiRenderer;
+  ChatRenderer(AnswerHeading heading, int choices)
+      : OpenAiRenderer(heading, choices),
+        readers_(static_cast<size_t>(choices), ToolCallReader(heading.tools)),
+        calls_(static_cast<size_t>(choices)) {}
 
   std::string Piece(int choice, TextPiece piece) override {
-    if (!heading().stream) {
-      Keep(choice, std::move(piece));
-      return "";
-    }
-    std::string events = Opening(choice);
-    if (piece.text.empty() && piece.tokens.empty()) return events;
-    Json logprobs;
-    if (heading().wants_logprobs) logprobs = ChatLogprobs(piece.tokens);
-    return events + Chunk(choice, {{"content", piece.text}}, std::move(logprobs), Json());
+    return Deliver(choice, ReaderOf(choice).Push(piece.text), std::move(piece.tokens));
   }
 
   std::string End(int choice, const ChoiceEnd& end) override {
-    At(choice).finish = FinishReasonOf(end);
+    std::string events = Deliver(choice, ReaderOf(choice).Flush(), {});
+    const bool complete =
+        end.reason == GenerationEnd::kEnd || end.reason == GenerationEnd::kStopped;
+    const bool called = complete && !calls_[static_cast<size_t>(choice)].empty();
+    At(choice).finish = called ? "tool_calls" : FinishReasonOf(end);
     if (!heading().stream) return "";
-    return Opening(choice) + Chunk(choice, Json::object(), Json(), At(choice).finish);
+    return events + Chunk(choice, Json::object(), Json(), At(choice).finish);
   }
 
   std::string Finish(const AnswerUsage& usage) override {
     if (heading().stream) return StreamEnd(usage, kPrefix, kChunk);
     Json list = Json::array();
-    for (Choice& choice : choices()) {
+    for (size_t i = 0; i < choices().size(); ++i) {
+      const Choice& choice = choices()[i];
       Json logprobs;
       if (heading().wants_logprobs) logprobs = ChatLogprobs(choice.tokens);
-      list.push_back({{"index", list.size()},
-                      {"message", {{"role", "assistant"}, {"content", choice.text}}},
+      list.push_back({{"index", i},
+                      {"message", MessageJson(choice, calls_[i])},
                       {"logprobs", std::move(logprobs)},
                       {"finish_reason", choice.finish}});
     }
@@ -216,6 +222,40 @@ class ChatRenderer final : public OpenAiRenderer {
  private:
   static constexpr const char* kPrefix = "chatcmpl-";
   static constexpr const char* kChunk = "chat.completion.chunk";
+
+  ToolCallReader& ReaderOf(int choice) { return readers_[static_cast<size_t>(choice)]; }
+
+  static Json MessageJson(const Choice& choice, const std::vector<ToolCall>& calls) {
+    Json message = {{"role", "assistant"}, {"content", choice.text}};
+    if (calls.empty()) return message;
+    if (choice.text.empty()) message["content"] = nullptr;
+    message["tool_calls"] = Json::array();
+    for (const ToolCall& call : calls) message["tool_calls"].push_back(ToolCallJson(call));
+    return message;
+  }
+
+  // Text and calls that are certain now.
+  std::string Deliver(int choice, ToolCallReader::Piece read, std::vector<TokenReport> tokens) {
+    std::vector<ToolCall>& calls = calls_[static_cast<size_t>(choice)];
+    const size_t before = calls.size();
+    std::ranges::move(read.calls, std::back_inserter(calls));
+    if (!heading().stream) {
+      Keep(choice, {std::move(read.text), std::move(tokens)});
+      return "";
+    }
+    std::string events = Opening(choice);
+    if (!read.text.empty() || !tokens.empty()) {
+      Json logprobs;
+      if (heading().wants_logprobs) logprobs = ChatLogprobs(tokens);
+      events += Chunk(choice, {{"content", read.text}}, std::move(logprobs), Json());
+    }
+    for (size_t i = before; i < calls.size(); ++i) {
+      Json call = {{"index", i}};
+      call.update(ToolCallJson(calls[i]));
+      events += Chunk(choice, {{"tool_calls", Json::array({std::move(call)})}}, Json(), Json());
+    }
+    return events;
+  }
 
   // The first chunk of a choice names the role and has no content yet.
   std::string Opening(int choice) {
@@ -229,6 +269,9 @@ class ChatRenderer final : public OpenAiRenderer {
     one["finish_reason"] = std::move(finish);
     return ServerSentEvent(Dump(Frame(kPrefix, kChunk, Json::array({std::move(one)}))));
   }
+
+  std::vector<ToolCallReader> readers_;
+  std::vector<std::vector<ToolCall>> calls_;
 };
 
 class CompletionRenderer final : public OpenAiRenderer {

@@ -93,6 +93,46 @@ TEST_CASE("a chat stream names the role once, ends with an empty delta, usage an
   CHECK(events[5] == "[DONE]");
 }
 
+TEST_CASE("calls of tools come beside the text, whole or in a stream, and are the reason to stop") {
+  const std::string_view call = "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":1}}</tool_call>";
+  for (const bool stream : {false, true}) {
+    AnswerHeading heading = Heading(stream);
+    heading.tools = ToolCallReader::Form::kMarked;
+    const auto renderer = MakeChatRenderer(heading, 1);
+    std::string text = renderer->Piece(0, {"well", {}});
+    text += renderer->Piece(0, {std::string(call), {}});
+    text += renderer->End(0, {GenerationEnd::kEnd, ""});
+    text += renderer->Finish({});
+    Json found, finish;
+    if (stream) {
+      const std::vector<std::string> events = EventsOf(text);
+      REQUIRE(events.size() == 6);
+      found = Json::parse(events[2])["choices"][0]["delta"]["tool_calls"][0];
+      CHECK(found["index"] == 0);
+      finish = Json::parse(events[3])["choices"][0]["finish_reason"];
+    } else {
+      const Json choice = Json::parse(text)["choices"][0];
+      CHECK(choice["message"]["content"] == "well");
+      found = choice["message"]["tool_calls"][0];
+      finish = choice["finish_reason"];
+    }
+    CHECK(found["type"] == "function");
+    CHECK(found["function"] == Json{{"name", "f"}, {"arguments", "{\"a\":1}"}});
+    CHECK(finish == "tool_calls");
+  }
+}
+
+TEST_CASE("an answer that is nothing but calls has no content") {
+  AnswerHeading heading = Heading(false);
+  heading.tools = ToolCallReader::Form::kWhole;
+  const auto renderer = MakeChatRenderer(heading, 1);
+  renderer->Piece(0, {"{\"name\":\"f\",\"arguments\":{}}", {}});
+  renderer->End(0, {});
+  const Json message = Json::parse(renderer->Finish({}))["choices"][0]["message"];
+  CHECK(message["content"].is_null());
+  CHECK(message["tool_calls"].size() == 1);
+}
+
 TEST_CASE("an answer without text still has its first chunk") {
   const auto renderer = MakeChatRenderer(Heading(true), 1);
   CHECK(EventsOf(renderer->End(0, {})).size() == 2);
