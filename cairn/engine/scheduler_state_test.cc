@@ -79,6 +79,23 @@ TEST_CASE("where more is taken than the scheduler knows, no more are preempted t
   fake.manager->Unpin(pin);
 }
 
+TEST_CASE("one that would fit but for what is pinned fails alone, and says so") {
+  FakeEngine fake(FakeEngine::Options{.budget = Bytes(40 * kRowsPerBlock * 8)});
+  const GenerationRequest pinned = RequestOf(SomeTokens(30 * kRowsPerBlock, 99), 0);
+  fake.Submit(CopyOf(pinned));
+  RunAll(*fake.engine);
+  const StateIdentity identity = IdentityOf(fake.model.spec(), TokenCount(16384), "fake");
+  const PinId pin = fake.manager->Pin(KeyOf(identity, fake.model.layout().spec()), pinned.prompt);
+  const GenerationId large = fake.Submit(RequestOf(SomeTokens(20 * kRowsPerBlock, 1), 5));
+  const GenerationId small = fake.Submit(RequestOf(SomeTokens(20, 2), 5));
+  RunAll(*fake.engine);
+  CHECK(fake.recorder.Of(large).answers.at(0).end == GenerationEnd::kFailed);
+  CHECK(fake.recorder.Of(large).problem.find("pinned") != std::string::npos);
+  CHECK(fake.recorder.Of(small).answers.at(0).end == GenerationEnd::kLength);
+  fake.manager->Unpin(pin);
+  fake.CheckNothingLeft();
+}
+
 TEST_CASE("who was preempted goes on when one has ended, though others still run") {
   FakeEngine fake(FakeEngine::Options{.budget = Bytes(60 * kRowsPerBlock * 8)});
   const GenerationId lasting = fake.Submit(RequestOf(SomeTokens(30, 1), 600));
