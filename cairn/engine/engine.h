@@ -161,6 +161,8 @@ struct EngineOptions {
   // While answers wait for their next token, a batch takes only as many prompt tokens as keep a
   // step near this. 0: no such limit.
   int64_t target_step_us = 50'000;
+  // Likewise, at most so many times what it takes without prompt tokens. 0: no such limit.
+  double target_gap = 1.8;
   std::string weights = {};              // fingerprint of the model's files, for keys
   std::function<int64_t()> now_us = {};  // null: the machine's clock
 };

@@ -46,6 +46,11 @@ Result<std::unique_ptr<Engine>> MakeEngine(Model& model, StateManager& state,
                 "a step's target of {} us is out of range: it must be 0 or more",
                 options.target_step_us);
   }
+  if (options.target_gap != 0 && !(options.target_gap > 1)) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "a gap of {} times a step is out of range: it must be more than 1, or 0",
+                options.target_gap);
+  }
   return std::unique_ptr<Engine>(std::make_unique<Scheduler>(model, state, std::move(options)));
 }
 
@@ -58,7 +63,7 @@ Scheduler::Scheduler(Model& model, StateManager& state, EngineOptions options)
       alone_key_(AloneKey(IdentityOf(model.spec(), options_.context, options_.weights),
                           model.layout().spec())),
       tenants_(IdentityOf(model.spec(), options_.context, options_.weights), model.layout().spec()),
-      cost_(options_.target_step_us) {
+      cost_(options_.target_step_us, options_.target_gap) {
   const auto rows = static_cast<size_t>(std::min(most_running_, kLogitRows));
   logits_.resize(rows * static_cast<size_t>(model.spec().vocabulary));
 }

@@ -39,7 +39,8 @@ struct FakeEngineOptions {
   int64_t max_sequences = 1024;
   ObjectStore* tier = nullptr;
   ByteAccount* account = nullptr;
-  EngineOptions engine{.context = TokenCount(16384), .target_step_us = 0, .weights = "fake"};
+  EngineOptions engine{
+      .context = TokenCount(16384), .target_step_us = 0, .target_gap = 0, .weights = "fake"};
 };
 
 class FakeEngine {

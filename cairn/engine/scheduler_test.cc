@@ -32,8 +32,8 @@ bool Has(const std::string& text, const char* part) { return text.find(part) != 
 
 TEST_CASE("a long prompt among four streams stretches no gap beyond twice the usual one") {
   FakeEngine::Options options;
-  // A step of four answers takes 4 ms: there is room for as long again.
-  options.engine.target_step_us = 7'800;
+  // A step of four answers takes 4 ms: there is room for nearly as long again.
+  options.engine.target_gap = EngineOptions{}.target_gap;
   FakeEngine fake(options);
   std::vector<GenerationId> streams;
   for (uint64_t i = 0; i < 4; ++i)
@@ -47,7 +47,7 @@ TEST_CASE("a long prompt among four streams stretches no gap beyond twice the us
   }
   // Nor does the prompt starve: in each step it gets what the target leaves.
   const int64_t steps = static_cast<int64_t>(fake.recorder.Of(prompt).progress.size());
-  CHECK(steps <= 6000 / 36);
+  CHECK(steps <= 6000 / 30);
   CHECK(fake.recorder.Of(prompt).answers.at(0).tokens.size() == 4);
 }
 
@@ -269,6 +269,7 @@ TEST_CASE("options out of range make no engine") {
   CHECK(Has(refusal({.max_waiting = -1}), "waiting generations -1"));
   CHECK(Has(refusal({.step_tokens = TokenCount(0)}), "tokens of a step 0"));
   CHECK(Has(refusal({.target_step_us = -1}), "target of -1"));
+  CHECK(Has(refusal({.target_gap = 0.5}), "gap of 0.5"));
 }
 
 }  // namespace cairn

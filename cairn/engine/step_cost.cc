@@ -23,7 +23,10 @@ void StepCost::Observe(int64_t answer_tokens, int64_t prompt_tokens, int64_t us)
   const auto prompt = static_cast<double>(prompt_tokens);
   const auto time = static_cast<double>(us);
   if (answer_tokens + prompt_tokens == 0) return;
-  if (prompt_tokens == 0) return Follow(answer_us_, time / answers);
+  if (prompt_tokens == 0) {
+    Follow(alone_us_, time / answers);
+    return Follow(answer_us_, time / answers);
+  }
   if (answer_tokens == 0) return Follow(prompt_us_, time / prompt);
   last_beside_ = prompt_tokens;
   if (answer_us_ == 0 && prompt_us_ == 0) {
@@ -41,10 +44,15 @@ void StepCost::Observe(int64_t answer_tokens, int64_t prompt_tokens, int64_t us)
 }
 
 int64_t StepCost::PromptTokens(int64_t answer_tokens) const {
-  if (target_us_ == 0 || answer_tokens == 0) return std::numeric_limits<int64_t>::max();
+  constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+  const auto answers = static_cast<double>(answer_tokens);
+  double limit = target_us_ > 0 ? static_cast<double>(target_us_) : kNoLimit;
+  // What mixed steps teach of an answer's cost moves with the prompt's; this must not.
+  const double alone_us = alone_us_ > 0 ? alone_us_ : answer_us_;
+  if (gap_ > 0) limit = std::min(limit, gap_ * alone_us * answers);
+  if (limit == kNoLimit || answer_tokens == 0) return std::numeric_limits<int64_t>::max();
   if (prompt_us_ == 0) return kLeastPromptTokens;
-  const double left =
-      static_cast<double>(target_us_) - answer_us_ * static_cast<double>(answer_tokens);
+  const double left = limit - answer_us_ * answers;
   const auto most = static_cast<double>(2 * std::max(last_beside_, kLeastPromptTokens));
   const double tokens = std::min(left / prompt_us_, most);
   return std::max(kLeastPromptTokens, static_cast<int64_t>(tokens));

@@ -16,8 +16,9 @@ class StepCost {
   // A prompt goes on by so many tokens in each step, whatever that costs: it must not starve.
   static constexpr int64_t kLeastPromptTokens = 16;
 
-  // 0: no target.
-  explicit StepCost(int64_t target_us) : target_us_(target_us) {}
+  // A step beside answers should take at most `target_us`, and at most `gap` times what such a step
+  // takes without prompt tokens, so that streams don't stutter. 0: no such target.
+  explicit StepCost(int64_t target_us, double gap = 0) : target_us_(target_us), gap_(gap) {}
 
   // What a step of so many tokens took.
   void Observe(int64_t answer_tokens, int64_t prompt_tokens, int64_t us);
@@ -28,7 +29,9 @@ class StepCost {
   double PromptTokenUs(int64_t answer_tokens, int64_t prompt_tokens, int64_t us) const;
 
  private:
-  int64_t target_us_;
+  const int64_t target_us_;
+  const double gap_;
+  double alone_us_ = 0;   // of an answer's token in the latest steps without prompt tokens
   double answer_us_ = 0;  // of one token; 0: not known yet
   double prompt_us_ = 0;
   int64_t last_beside_ = 0;

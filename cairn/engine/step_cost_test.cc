@@ -45,6 +45,22 @@ TEST_CASE("the budget follows a machine that becomes slower") {
   CHECK(step_us >= 18'000);
 }
 
+TEST_CASE(
+    "beside answers a step grows by no more than the gap allows, also where prompts cost more") {
+  StepCost cost(1'000'000, 1.8);
+  for (int i = 0; i < 10; ++i) cost.Observe(4, 0, 4 * 900);
+  cost.Observe(0, 500, 500 * 50);
+  int64_t prompt = 0;
+  for (int i = 0; i < 60; ++i) {
+    prompt = cost.PromptTokens(4);
+    cost.Observe(4, prompt, 4 * 900 + prompt * 90);  // beside answers they cost more than alone
+  }
+  const int64_t step_us = 4 * 900 + prompt * 90;
+  CHECK(step_us <= 4 * 900 * 19 / 10);
+  CHECK(step_us >= 4 * 900 * 15 / 10);
+  CHECK(StepCost(0, 1.8).PromptTokens(0) == std::numeric_limits<int64_t>::max());
+}
+
 TEST_CASE("of a step's time prompt tokens have the part that they were learned to take") {
   StepCost cost(20'000);
   CHECK(cost.PromptTokenUs(0, 10, 500) == doctest::Approx(50));
