@@ -8,9 +8,9 @@
 //   state_worker hot-path FOLDER                     a step's calls while a disk there is written
 //   to state_worker disk write|read FOLDER OBJECTS BYTES   how fast a disk store is in a folder
 //
-// FILE is a list of requests as bench/state writes it: f64 time in seconds, i32 runs, then i32
-// first block and i32 blocks for each run; BLOCK tokens make a block, CAPACITY tokens fit. Prints
-// JSON.
+// FILE is a list of requests as bench/state writes it: f64 time in seconds, i32 tokens of the
+// answer, i32 its TurnEnd, i32 runs, then i32 first block and i32 blocks for each run; BLOCK tokens
+// make a block, CAPACITY tokens fit. Prints JSON.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -18,7 +18,9 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/state_disk.h"
@@ -59,7 +61,8 @@ struct Served {
 };
 
 // A request from its start to its end, at one instant.
-Served Serve(StateStore& store, PrefixTree& tree, const Tokens& tokens, int64_t now_us) {
+Served Serve(StateStore& store, PrefixTree& tree, const Tokens& tokens, int64_t now_us,
+             const Turn& turn = {}) {
   PrefixTree::Lock lock;
   const auto resumed = tree.Resume({}, tokens, SizeOf(tokens), now_us, lock);
   if (!resumed) return {.found = {}, .refused = true};
@@ -68,7 +71,7 @@ Served Serve(StateStore& store, PrefixTree& tree, const Tokens& tokens, int64_t 
   const bool fits = store.Prepare(resumed->id, added).has_value();
   if (fits) {
     store.Commit(resumed->id, added);
-    tree.Keep({}, tokens, resumed->id, now_us, lock);
+    tree.Keep({}, tokens, resumed->id, now_us, lock, turn);
   }
   store.Release(resumed->id);
   tree.Unlock(lock);
@@ -99,15 +102,21 @@ int Replay(const char* path, int32_t block, int64_t capacity, const char* policy
   const int64_t start_ns = NowNs();
   while (true) {
     const auto time_s = Read<double>(in);
+    Turn turn;
+    turn.answer = TokenCount(Read<int32_t>(in));
+    turn.end = static_cast<TurnEnd>(Read<int32_t>(in));
     const auto runs = Read<int32_t>(in);
     if (!in) break;
     tokens.clear();
     for (int32_t run = 0; run < runs; ++run) {
       const int32_t first = Read<int32_t>(in) * block;
       const int32_t count = Read<int32_t>(in) * block;
-      for (int32_t i = 0; i < count; ++i) tokens.emplace_back(first + i);
+      const size_t before = tokens.size();
+      tokens.resize(before + static_cast<size_t>(count));
+      for (int32_t i = 0; i < count; ++i)
+        tokens[before + static_cast<size_t>(i)] = TokenId(first + i);
     }
-    const Served served = Serve(*store, tree, tokens, static_cast<int64_t>(time_s * 1e6));
+    const Served served = Serve(*store, tree, tokens, static_cast<int64_t>(time_s * 1e6), turn);
     ++requests;
     asked += SizeOf(tokens).value();
     found += served.found.value();
@@ -161,7 +170,7 @@ int Micro() {
   constexpr int64_t kLong = 100'000;
   constexpr int kRounds = 101;
   const auto store = MakeStore(int64_t{1} << 26);
-  PrefixTree tree(*store, *MakeEvictionPolicy("lru"));
+  PrefixTree tree(*store, *MakeEvictionPolicy(kDefaultEvictionPolicy));
   const Tokens conversation = Fill(*store, tree, kLong);
   const auto nothing = [](int) {};
   const double match_ns = MedianNs(kRounds, nothing, [&](int) {
@@ -288,9 +297,10 @@ int Soak(uint64_t seed, int64_t operations) {
   constexpr int kEach = 200;
   int64_t resumed = 0;
   int64_t evictions = 0;
+  const std::span<const std::string_view> policies = EvictionPolicyNames();
   for (int64_t done = 0; done < operations; done += kEach, ++seed) {
     RandomChoice choose(seed);
-    const auto model = RandomPrefixTreeModel(choose, seed % 2 == 0 ? "lru" : "lfu");
+    const auto model = RandomPrefixTreeModel(choose, policies[seed % policies.size()]);
     for (int i = 0; i < kEach; ++i) {
       model->Operate(choose);
       if (i % 16 == 0) model->Audit();

@@ -15,8 +15,10 @@ struct Row {
 };
 
 constexpr std::array kPolicies = {
+    Row{"cost", MakeCostAware},
     Row{"lru", MakeLeastRecentlyUsed},
     Row{"lfu", MakeLeastFrequentlyUsed},
+    Row{"s3fifo", MakeS3Fifo},
 };
 
 constexpr auto kNames = [] {

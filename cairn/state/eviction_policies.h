@@ -12,6 +12,10 @@ namespace cairn {
 std::unique_ptr<EvictionPolicy> MakeLeastRecentlyUsed();
 // What was used the fewest times goes first, of equals the least recently used.
 std::unique_ptr<EvictionPolicy> MakeLeastFrequentlyUsed();
+// What saves the least for its bytes goes first, by what it learned of how paths come back.
+std::unique_ptr<EvictionPolicy> MakeCostAware();
+// What wasn't used again soon after it came goes first.
+std::unique_ptr<EvictionPolicy> MakeS3Fifo();
 
 }  // namespace cairn
 

@@ -41,11 +41,12 @@ std::span<const TokenId> From(std::span<const TokenId> tokens, TokenCount at) {
 
 PrefixTree::Lock::~Lock() { CAIRN_CHECK(node_ == nullptr); }
 
-PrefixTree::PrefixTree(StateStore& store, std::unique_ptr<EvictionPolicy> policy)
-    : store_(store), own_policy_(std::move(policy)), policy_(own_policy_.get()) {}
+PrefixTree::PrefixTree(StateStore& store, std::unique_ptr<EvictionPolicy> policy,
+                       RecomputeCost cost)
+    : store_(store), own_policy_(std::move(policy)), policy_(own_policy_.get()), cost_(cost) {}
 
-PrefixTree::PrefixTree(StateStore& store, EvictionPolicy& policy)
-    : store_(store), policy_(&policy) {}
+PrefixTree::PrefixTree(StateStore& store, EvictionPolicy& policy, RecomputeCost cost)
+    : store_(store), policy_(&policy), cost_(cost) {}
 
 // Paths may be long: nodes go one by one, not each from within its parent.
 PrefixTree::~PrefixTree() {
@@ -71,6 +72,7 @@ PrefixTree::Node& PrefixTree::RootFor(const StateKey& key) {
     at->second = std::make_unique<Node>();
     at->second->tree = this;
     at->second->root_key = &at->first;
+    at->second->hash_before = std::hash<StateKey>()(key);
   }
   return *at->second;
 }
@@ -134,7 +136,11 @@ Result<PrefixTree::Resumed> PrefixTree::Resume(const StateKey& key, std::span<co
   CAIRN_CHECK(!lock.held());
   Node* root = FindRoot(key);
   Choice choice;
-  if (root != nullptr) choice = Choose(Walk(*root, tokens), most);
+  if (root != nullptr) {
+    const Place place = Walk(*root, tokens);
+    choice = Choose(place, most);
+    Return(place, now_us);
+  }
   if (choice.node != nullptr) {
     // What lies behind the tokens has not been used, and may go before them.
     const bool splits = choice.point == nullptr && choice.node->to() - choice.tokens >= kLeastSplit;
@@ -172,7 +178,7 @@ void PrefixTree::Use(EvictionEntry& entry, int64_t now_us) {
 // ---- Keeping ----
 
 void PrefixTree::Keep(const StateKey& key, std::span<const TokenId> tokens, SequenceId id,
-                      int64_t now_us, Lock& lock) {
+                      int64_t now_us, Lock& lock, const Turn& turn) {
   CAIRN_CHECK(store_.Length(id) == SizeOf(tokens));
   if (tokens.empty()) return;
   const Place place = Walk(RootFor(key), tokens);
@@ -182,6 +188,7 @@ void PrefixTree::Keep(const StateKey& key, std::span<const TokenId> tokens, Sequ
     node = &AddLeaf(*node, tokens, id, now_us);
   }
   MoveLock(lock, node);
+  EndTurn(*node, turn, now_us);
   if (store_.NeedsPoints()) AddPoint(*node, id, now_us);
 }
 
@@ -195,7 +202,11 @@ PrefixTree::Node& PrefixTree::SplitAt(Node& node, TokenCount at) {
   upper->tree = this;
   upper->parent = node.parent;
   upper->locks = node.locks;
+  upper->hash_before = node.hash_before;
   upper->tail = node.tail;
+  EvictionEntry& other = IsMost(node, at) ? node.tail : upper->tail;
+  other.path.watch = -1;
+  other.path.ends_here = false;
   upper->tokens.assign(node.tokens.begin(), node.tokens.begin() + count);
   upper->rows = std::move(node.rows);
   node.rows = SplitRows(store_.layout(), upper->rows, at);
@@ -209,6 +220,7 @@ PrefixTree::Node& PrefixTree::SplitAt(Node& node, TokenCount at) {
   std::unique_ptr<Node> lower = std::exchange(place, std::move(upper));
   node.parent = &result;
   result.children.emplace(node.tokens.front(), std::move(lower));
+  Identify(node);
   ++stats_.nodes;
   AddBranchPoint(result, node);
   Offer(result);
@@ -224,6 +236,7 @@ void PrefixTree::AddBranchPoint(Node& upper, const Node& lower) {
   auto point = std::make_unique<Point>();
   point->state = store_.PointBefore(lower.points.front()->state, upper.to());
   point->entry.last_use_us = lower.points.front()->entry.last_use_us;
+  point->entry.id = lower.hash_before;
   upper.points.push_back(std::move(point));
   ++stats_.points;
 }
@@ -239,6 +252,8 @@ PrefixTree::Node& PrefixTree::AddLeaf(Node& parent, std::span<const TokenId> tok
   leaf->tokens.assign(added.begin(), added.end());
   leaf->rows = store_.KeepRows(id, parent.to(), SizeOf(tokens));
   leaf->tail.last_use_us = now_us;
+  if (parent.tail.path.ends_here) leaf->tail.path = parent.tail.path;
+  Identify(*leaf);
   CAIRN_CHECK(parent.children.emplace(added.front(), std::move(leaf)).second);
   ++stats_.nodes;
   Offer(parent);
@@ -256,6 +271,7 @@ void PrefixTree::AddPoint(Node& node, SequenceId id, int64_t now_us) {
   auto point = std::make_unique<Point>();
   point->state = store_.KeepPoint(id);
   point->entry.last_use_us = now_us;
+  point->entry.id = HashTo(node, length);
   node.points.insert(at, std::move(point));
   ++stats_.points;
 }
@@ -305,155 +321,6 @@ void PrefixTree::Unlock(Lock& lock) {
   Node* const end = std::exchange(lock.node_, nullptr);
   for (Node* node = end; node != nullptr; node = node->parent) --node->locks;
   for (Node* node = Prune(end); node != nullptr; node = node->parent) Offer(*node);
-}
-
-// ---- Evicting ----
-
-bool PrefixTree::MakeRoom(Bytes bytes) {
-  while (store_.available() < bytes) {
-    if (!EvictOne(bytes - store_.available())) return false;
-  }
-  return true;
-}
-
-bool PrefixTree::EvictOne(Bytes wanted) {
-  EvictionEntry* victim = policy_->Victim();
-  if (victim == nullptr) return false;
-  Node& node = *static_cast<Node*>(victim->owner);
-  node.tree->Evict(node, *victim, wanted);
-  return true;
-}
-
-void PrefixTree::Evict(Node& node, const EvictionEntry& victim, Bytes wanted) {
-  ++stats_.evictions;
-  if (&victim == &node.tail) {
-    EvictTail(node, wanted);
-  } else {
-    EvictPoint(node, victim);
-  }
-}
-
-// Whole blocks from the end, as many as are needed.
-void PrefixTree::EvictTail(Node& node, Bytes bytes) {
-  const double tokens = std::ceil(static_cast<double>(bytes.value()) / RowBytesPerToken());
-  const auto length = static_cast<double>((node.to() - node.from()).value());
-  int64_t to = node.to().value() - static_cast<int64_t>(std::min(tokens, length));
-  to -= to % kRowsPerBlock;
-  if (to <= node.from().value()) {
-    RemoveLeaf(node);
-  } else {
-    Withdraw(node);
-    Truncate(node, TokenCount(to));
-    Offer(node);
-  }
-}
-
-void PrefixTree::EvictPoint(Node& node, const EvictionEntry& entry) {
-  const auto at = std::ranges::find_if(
-      node.points, [&entry](const auto& point) { return &point->entry == &entry; });
-  CAIRN_CHECK(at != node.points.end());
-  Withdraw(node);
-  node.points.erase(at);
-  --stats_.points;
-  Node* const left = Prune(&node);
-  if (left != nullptr) Offer(*left);
-}
-
-// Drops rows that nothing can be resumed from: those of an end without a point. Returns what is
-// left of the path.
-PrefixTree::Node* PrefixTree::Prune(Node* node) {
-  if (!store_.NeedsPoints()) return node;
-  while (node != nullptr && node->parent != nullptr && node->locks == 0 && node->children.empty()) {
-    if (!node->points.empty()) {
-      Truncate(*node, std::min(node->to(), node->points.back()->state.tokens));
-      break;
-    }
-    Node* const parent = node->parent;
-    DropLeaf(*node);
-    node = parent;
-  }
-  return DropRootIfEmpty(node);
-}
-
-PrefixTree::Node* PrefixTree::DropRootIfEmpty(Node* node) {
-  if (node == nullptr || node->parent != nullptr) return node;
-  if (!node->children.empty() || node->locks > 0) return node;
-  const StateKey key = *node->root_key;
-  roots_.erase(key);
-  return nullptr;
-}
-
-void PrefixTree::RemoveLeaf(Node& node) {
-  Node* const parent = node.parent;
-  DropLeaf(node);
-  if (DropRootIfEmpty(parent) != nullptr) Offer(*parent);
-}
-
-void PrefixTree::DropLeaf(Node& node) {
-  CAIRN_CHECK(node.children.empty() && node.locks == 0 && node.points.empty());
-  Withdraw(node);
-  Node& parent = *node.parent;
-  --stats_.nodes;
-  stats_.evicted_tokens += (node.to() - node.from()).value();
-  parent.children.erase(node.tokens.front());
-}
-
-void PrefixTree::Truncate(Node& node, TokenCount to) {
-  stats_.evicted_tokens += (node.to() - to).value();
-  TruncateRows(store_.layout(), node.rows, to);
-  node.tokens.resize(static_cast<size_t>((to - node.from()).value()));
-}
-
-double PrefixTree::RowBytesPerToken() const {
-  double bytes = 0;
-  for (const BlockClass& c : store_.layout().classes()) {
-    if (!c.KeepsAll()) continue;
-    bytes +=
-        static_cast<double>(c.row_bytes.value()) / static_cast<double>(c.tokens_per_row.value());
-  }
-  return bytes;
-}
-
-// ---- What the policy knows ----
-
-// The policy holds what may go, with the facts as they are now.
-void PrefixTree::Offer(Node& node) {
-  if (node.locks > 0 || node.parent == nullptr) return;
-  if (!store_.NeedsPoints()) {
-    if (!node.children.empty() || node.tail.held) return;
-    node.tail.from = node.from();
-    node.tail.to = node.to();
-    node.tail.bytes = BytesOf(store_.layout(), node.rows);
-    node.tail.owner = &node;
-    policy_->Add(node.tail);
-    return;
-  }
-  TokenCount before = LastPointAbove(node);
-  for (const auto& point : node.points) {
-    EvictionEntry& entry = point->entry;
-    entry.owner = &node;
-    if (!entry.held) {
-      entry.from = before;
-      entry.to = point->state.tokens;
-      entry.bytes = BytesOf(store_.layout(), point->state);
-      policy_->Add(entry);
-    }
-    before = point->state.tokens;
-  }
-}
-
-TokenCount PrefixTree::LastPointAbove(const Node& node) {
-  for (const Node* n = node.parent; n != nullptr; n = n->parent) {
-    if (!n->points.empty()) return n->points.back()->state.tokens;
-  }
-  return {};
-}
-
-void PrefixTree::Withdraw(Node& node) {
-  if (node.tail.held) policy_->Remove(node.tail);
-  for (const auto& point : node.points) {
-    if (point->entry.held) policy_->Remove(point->entry);
-  }
 }
 
 }  // namespace cairn

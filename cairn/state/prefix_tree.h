@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -30,6 +31,14 @@
 #include "cairn/state/state_store.h"
 
 namespace cairn {
+
+// What computing a token again costs, at position p: fixed + position * p. In a unit that all
+// trees of a policy share.
+struct RecomputeCost {
+  double fixed = 1;
+  double position = 0;
+  double Of(TokenCount from, TokenCount to) const;
+};
 
 class PrefixTree {
  public:
@@ -45,10 +54,10 @@ class PrefixTree {
     TokenCount tokens;  // that needn't be computed
   };
 
-  PrefixTree(StateStore& store, std::unique_ptr<EvictionPolicy> policy);
+  PrefixTree(StateStore& store, std::unique_ptr<EvictionPolicy> policy, RecomputeCost cost = {});
   // A policy that trees of other models use, too: what one of them wants may go from any of them.
   // It outlives the trees.
-  PrefixTree(StateStore& store, EvictionPolicy& policy);
+  PrefixTree(StateStore& store, EvictionPolicy& policy, RecomputeCost cost = {});
   ~PrefixTree();
 
   // The longest prefix, of at most `most` tokens, that a sequence could resume from.
@@ -68,9 +77,9 @@ class PrefixTree {
                          int64_t now_us, Lock& lock);
   // Keeps the state of a sequence at rest, which has read `tokens`: rows that aren't there yet,
   // and a point where its length ends. The lock moves to that path. Adds no bytes; the sequence's
-  // next token will copy what is partly written.
+  // next token will copy what is partly written. `turn` helps the policy, no more.
   void Keep(const StateKey& key, std::span<const TokenId> tokens, SequenceId id, int64_t now_us,
-            Lock& lock);
+            Lock& lock, const Turn& turn = {});
   // Locks what is here of the tokens, so that it stays; returns how many. REQUIRES the lock is
   // free.
   TokenCount LockPath(const StateKey& key, std::span<const TokenId> tokens, Lock& lock);
@@ -106,6 +115,8 @@ class PrefixTree {
     std::vector<std::unique_ptr<Point>> points;                   // by length
     std::unordered_map<TokenId, std::unique_ptr<Node>> children;  // by first token
     int64_t locks = 0;
+    uint64_t hash_before = 0;            // of the key and all tokens before the node's own
+    std::optional<uint64_t> hash_after;  // and of these, too, once somebody wanted it
     EvictionEntry tail;  // what is known of the node's own tokens; held if they may go
 
     TokenCount from() const { return rows.from; }
@@ -127,12 +138,17 @@ class PrefixTree {
   Node& RootFor(const StateKey& key);
   static Place Walk(Node& root, std::span<const TokenId> tokens);
   Choice Choose(const Place& place, TokenCount most) const;
+  static bool IsMost(const Node& node, TokenCount to);
+  void Return(const Place& place, int64_t now_us);
   void Touch(Node& node, Point* point, int64_t now_us);
   static void Use(EvictionEntry& entry, int64_t now_us);
   Node& SplitAt(Node& node, TokenCount at);
   Node& AddLeaf(Node& parent, std::span<const TokenId> tokens, SequenceId id, int64_t now_us);
   void AddBranchPoint(Node& upper, const Node& lower);
   void AddPoint(Node& node, SequenceId id, int64_t now_us);
+  static uint64_t HashTo(const Node& node, TokenCount to);
+  static void Identify(Node& node);
+  void EndTurn(Node& node, const Turn& turn, int64_t now_us);
   void MoveLock(Lock& lock, Node* to);
 
   void Evict(Node& node, const EvictionEntry& victim, Bytes wanted);
@@ -147,6 +163,8 @@ class PrefixTree {
 
   void Offer(Node& node);
   void Withdraw(Node& node);
+  void OfferPoint(Node& node, Point& point, TokenCount before);
+  static bool IsSuperseded(const Node& node, size_t point);
   static TokenCount LastPointAbove(const Node& node);
 
   std::vector<const Node*> AllNodes() const;
@@ -155,6 +173,7 @@ class PrefixTree {
   StateStore& store_;
   const std::unique_ptr<EvictionPolicy> own_policy_;  // null: policy_ is shared
   EvictionPolicy* const policy_;
+  const RecomputeCost cost_;
   std::unordered_map<StateKey, std::unique_ptr<Node>> roots_;
   Stats stats_;
 };

@@ -69,7 +69,7 @@ class PrefixTreeModel {
 
   template <class Choose>
   void Operate(Choose& choose) {
-    now_us_ += choose(3);
+    now_us_ += choose(16) == 0 ? choose(60'000'000) : choose(3);
     const int64_t op = choose(12);
     if (live_.empty() || (op <= 2 && live_.size() < 5)) {
       Admit(choose);
@@ -182,7 +182,9 @@ class PrefixTreeModel {
 
   void Keep(size_t index) {
     Live& live = live_[index];
-    tree_.Keep(KeyOf(live.tenant), live.tokens, live.id, now_us_, live.lock);
+    const Turn turn{.end = static_cast<TurnEnd>(live.tokens.size() % kTurnEnds),
+                    .answer = TokenCount(static_cast<int64_t>(live.tokens.size()))};
+    tree_.Keep(KeyOf(live.tenant), live.tokens, live.id, now_us_, live.lock, turn);
     Seen seen{.tenant = live.tenant, .tokens = live.tokens};
     if (tree_.stats().evictions == 0) kept_.push_back(seen);
     seen_.push_back(std::move(seen));

@@ -51,10 +51,10 @@ Result<std::unique_ptr<StateManager>> StateManager::Make(StateStore& store,
                                                          const Options& options) {
   std::unique_ptr<PrefixTree> tree;
   if (options.shared_policy != nullptr) {
-    tree = std::make_unique<PrefixTree>(store, *options.shared_policy);
+    tree = std::make_unique<PrefixTree>(store, *options.shared_policy, options.recompute);
   } else {
     CAIRN_ASSIGN(std::unique_ptr<EvictionPolicy> policy, MakeEvictionPolicy(options.policy));
-    tree = std::make_unique<PrefixTree>(store, std::move(policy));
+    tree = std::make_unique<PrefixTree>(store, std::move(policy), options.recompute);
   }
   return std::unique_ptr<StateManager>(new StateManager(store, std::move(tree), options));
 }
@@ -212,8 +212,9 @@ int64_t StateManager::SnapshotSpacing() const {
 }
 
 void StateManager::KeepAndWrite(const StateKey& key, std::span<const TokenId> tokens, SequenceId id,
-                                PrefixTree::Lock& lock, int64_t now_us, bool with_end) {
-  tree_->Keep(key, tokens, id, now_us, lock);
+                                PrefixTree::Lock& lock, int64_t now_us, bool with_end,
+                                const Turn& turn) {
+  tree_->Keep(key, tokens, id, now_us, lock, turn);
   const PrefixChain chain(key, tokens, run_tokens_);
   for (int64_t runs = 1; runs <= chain.whole_runs(); ++runs) recent_.Add(chain.Tag(runs));
   if (!tiers_.empty()) writer_.Write(chain, id, with_end);
@@ -222,16 +223,17 @@ void StateManager::KeepAndWrite(const StateKey& key, std::span<const TokenId> to
 void StateManager::KeepSequence(const StateKey& key, std::span<const TokenId> tokens, SequenceId id,
                                 int64_t now_us) {
   PrefixTree::Lock lock;
-  KeepAndWrite(key, tokens, id, lock, now_us, /*with_end=*/true);
+  KeepAndWrite(key, tokens, id, lock, now_us, /*with_end=*/true, {});
   tree_->Unlock(lock);
 }
 
 // A point right behind another would take bytes and save one token.
-void StateManager::Keep(LeaseId id, std::span<const TokenId> tokens, int64_t now_us) {
+void StateManager::Keep(LeaseId id, std::span<const TokenId> tokens, int64_t now_us,
+                        const Turn& turn) {
   Lease& lease = ReadyAt(id);
   const bool spares_one = SizeOf(tokens) - lease.kept == TokenCount(1);
   if (store_.NeedsPoints() && lease.kept > TokenCount(0) && spares_one) return;
-  KeepAndWrite(lease.key, tokens, lease.sequence, lease.lock, now_us, store_.NeedsPoints());
+  KeepAndWrite(lease.key, tokens, lease.sequence, lease.lock, now_us, store_.NeedsPoints(), turn);
   lease.kept = SizeOf(tokens);
 }
 
@@ -246,9 +248,10 @@ Result<LeaseId> StateManager::Fork(LeaseId id) {
   return Insert(std::move(lease));
 }
 
-void StateManager::Close(LeaseId id, std::span<const TokenId> tokens, int64_t now_us) {
+void StateManager::Close(LeaseId id, std::span<const TokenId> tokens, int64_t now_us,
+                         const Turn& turn) {
   Lease& lease = ReadyAt(id);
-  KeepAndWrite(lease.key, tokens, lease.sequence, lease.lock, now_us, /*with_end=*/true);
+  KeepAndWrite(lease.key, tokens, lease.sequence, lease.lock, now_us, /*with_end=*/true, turn);
   Drop(id);
 }
 

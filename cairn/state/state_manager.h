@@ -63,10 +63,11 @@ class StateManager {
     ObjectStore* objects;  // outlives the manager, which alone polls it
   };
   struct Options {
-    std::string policy = "lru";
+    std::string policy{kDefaultEvictionPolicy};
     // A policy that the managers of other models use, too, in place of `policy`: for stores that
     // share a ByteAccount. It outlives the manager.
     EvictionPolicy* shared_policy = nullptr;
+    RecomputeCost recompute;         // in a unit that all who share a policy take
     std::vector<TierOptions> tiers;  // the fastest first
     TokenCount run_tokens{0};        // of a tier's objects; 0: RunTokensFor
   };
@@ -104,15 +105,16 @@ class StateManager {
   // its way: snapshots of models that can't resume anywhere else. The prompt's end at the latest.
   TokenCount NextKeep(LeaseId id, TokenCount prompt) const;
   TokenCount NextKeepAfter(TokenCount length, TokenCount prompt) const;
-  // Others may resume here from now on. `tokens` are what the sequence has read.
-  void Keep(LeaseId id, std::span<const TokenId> tokens, int64_t now_us);
+  // Others may resume here from now on. `tokens` are what the sequence has read; `turn` helps the
+  // policy, no more.
+  void Keep(LeaseId id, std::span<const TokenId> tokens, int64_t now_us, const Turn& turn = {});
   // Keeps a sequence at rest that is not leased; with its end, as Close does.
   void KeepSequence(const StateKey& key, std::span<const TokenId> tokens, SequenceId id,
                     int64_t now_us);
   // One more lease of the same tokens; takes no bytes. kExhausted: too many sequences.
   Result<LeaseId> Fork(LeaseId id);
   // Keeps and gives back.
-  void Close(LeaseId id, std::span<const TokenId> tokens, int64_t now_us);
+  void Close(LeaseId id, std::span<const TokenId> tokens, int64_t now_us, const Turn& turn = {});
   // Gives back without keeping.
   void Drop(LeaseId id);
 
@@ -187,7 +189,7 @@ class StateManager {
   void EndLoad(Lease& lease, int64_t now_us);
   MissReason WhyNoMore(const Lease& lease, std::span<const TokenId> tokens, TokenCount most) const;
   void KeepAndWrite(const StateKey& key, std::span<const TokenId> tokens, SequenceId id,
-                    PrefixTree::Lock& lock, int64_t now_us, bool with_end);
+                    PrefixTree::Lock& lock, int64_t now_us, bool with_end, const Turn& turn);
   void Advance(Lease& lease, int64_t now_us);
   void NoteReadTime(const Lease& lease, int64_t now_us);
 
