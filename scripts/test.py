@@ -34,6 +34,7 @@ ONCE_LABEL = "once"
 SANITIZER_ENVIRONMENT = {
     "ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    "CAIRN_WITHOUT_REAL_MODELS": "1",
     "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
 }
 

@@ -27,11 +27,12 @@ std::unique_ptr<ObjectStore> OpenDisk(const TempFolder& folder) {
 }  // namespace
 
 TEST_CASE(
-    "every golden gives a cold run's bits when resumed from memory, preempted, forked 32 ways") {
-  for (const std::string& name : GoldenNames()) {
+    "every golden and real model gives a cold run's bits when resumed from memory, preempted, "
+    "forked 32 ways") {
+  for (const ServedCase& golden : ServedCases()) {
+    const std::string& name = golden.name;
     CAPTURE(name);
-    const Golden golden = ReadGolden(name);
-    Served served(name, nullptr);
+    Served served(golden.path, nullptr);
     const Cold cold(served.loaded(), golden.prompt);
     const auto head = std::span(golden.prompt).first(kHead);
     served.ReadAndClose(head);
@@ -61,13 +62,14 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "every golden gives a cold run's bits after its state was spilled to a disk and evicted") {
-  for (const std::string& name : GoldenNames()) {
+    "every golden and real model gives a cold run's bits after its state was spilled to a disk and "
+    "evicted") {
+  for (const ServedCase& golden : ServedCases()) {
+    const std::string& name = golden.name;
     CAPTURE(name);
     const TempFolder folder;
-    const Golden golden = ReadGolden(name);
     const std::unique_ptr<ObjectStore> disk = OpenDisk(folder);
-    Served served(name, disk.get());
+    Served served(golden.path, disk.get());
     const Cold cold(served.loaded(), golden.prompt);
     served.ReadAndClose(std::span(golden.prompt).first(kHead));
     served.manager().Flush(0);
@@ -83,10 +85,11 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "every golden gives a cold run's bits from the folder of a process that ended or crashed") {
-  for (const std::string& name : GoldenNames()) {
+    "every golden and real model gives a cold run's bits from the folder of a process that ended "
+    "or crashed") {
+  for (const ServedCase& golden : ServedCases()) {
+    const std::string& name = golden.name;
     CAPTURE(name);
-    const Golden golden = ReadGolden(name);
     for (const bool crashes : {false, true}) {
       CAPTURE(crashes);
       SimulatedFileSystem files(/*seed=*/7);
@@ -97,7 +100,7 @@ TEST_CASE(
       options.executor = &executor;
       std::unique_ptr<ObjectStore> disk = *OpenDiskStore(options);
       {
-        Served first(name, disk.get());
+        Served first(golden.path, disk.get());
         first.ReadAndClose(std::span(golden.prompt).first(kHead));
         while (!first.manager().idle()) {
           executor.RunAll(random);
@@ -109,7 +112,7 @@ TEST_CASE(
       if (crashes) files.Crash();
       disk = *OpenDiskStore(options);
 
-      Served second(name, disk.get());
+      Served second(golden.path, disk.get());
       const Cold cold(second.loaded(), golden.prompt);
       const LeaseId id = second.Open(golden.prompt, [&] { executor.RunAll(random); });
       CHECK(second.manager().Origin(id).loaded == TokenCount(kHead));
@@ -119,26 +122,28 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("every golden gives a cold run's bits from a Redis that another process has filled") {
+TEST_CASE(
+    "every golden and real model gives a cold run's bits from a Redis that another process has "
+    "filled") {
   if (!RedisServer::IsInstalled()) {
     MESSAGE("skipped: there is no redis-server; packages.apt names it");
     return;
   }
   RedisServer server;
-  for (const std::string& name : GoldenNames()) {
+  for (const ServedCase& golden : ServedCases()) {
+    const std::string& name = golden.name;
     CAPTURE(name);
-    const Golden golden = ReadGolden(name);
     RedisStoreOptions options{.url = server.url(), .prefix = name + ":"};
     options.start = RedisStoreOptions::Start::kConnected;
     {
       const std::unique_ptr<ObjectStore> redis = *OpenRedisStore(options);
-      Served first(name, redis.get());
+      Served first(golden.path, redis.get());
       first.ReadAndClose(std::span(golden.prompt).first(kHead));
       first.manager().Flush(0);
       CHECK(first.manager().writes().failed == 0);
     }
     const std::unique_ptr<ObjectStore> redis = *OpenRedisStore(options);
-    Served second(name, redis.get());
+    Served second(golden.path, redis.get());
     const Cold cold(second.loaded(), golden.prompt);
     const LeaseId id = second.Open(golden.prompt, [&] { redis->Flush(); });
     CHECK(second.manager().Origin(id).loaded == TokenCount(kHead));
@@ -147,13 +152,15 @@ TEST_CASE("every golden gives a cold run's bits from a Redis that another proces
   }
 }
 
-TEST_CASE("every golden's stored objects are what the model computes, and a changed one is found") {
-  for (const std::string& name : GoldenNames()) {
+TEST_CASE(
+    "every golden's and real model's stored objects are what the model computes, and a changed one "
+    "is found") {
+  for (const ServedCase& golden : ServedCases()) {
+    const std::string& name = golden.name;
     CAPTURE(name);
-    const Golden golden = ReadGolden(name);
     MemoryObjectStore objects;
     objects.ends_at_once = true;
-    Served served(name, &objects);
+    Served served(golden.path, &objects);
     served.ReadAndClose(std::span(golden.prompt).first(kHead));
     served.manager().Flush(0);
     const StateKey key = GoldenKey(served.loaded());

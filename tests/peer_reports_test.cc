@@ -13,7 +13,7 @@ namespace {
 using Prompt = std::vector<TokenId>;
 
 // A prompt of the golden's own tokens, cyclically from somewhere.
-Prompt PromptFrom(const Golden& golden, size_t from, size_t count) {
+Prompt PromptFrom(const ServedCase& golden, size_t from, size_t count) {
   Prompt prompt;
   for (size_t i = 0; i < count; ++i) {
     prompt.push_back(golden.prompt[(from + i) % golden.prompt.size()]);
@@ -34,10 +34,10 @@ int64_t SizeOf(const Prompt& prompt) { return static_cast<int64_t>(prompt.size()
 // llama.cpp#28368, #28527, #4902; sglang#21158: a repeated prompt hits nothing, or answers
 // otherwise.
 TEST_CASE("the same prompt again computes its last token alone and gives the same bits") {
-  for (const std::string& name : GoldenNames()) {
+  for (const ServedCase& golden : ServedCases()) {
+    const std::string& name = golden.name;
     CAPTURE(name);
-    const Golden golden = ReadGolden(name);
-    Served served(name, nullptr);
+    Served served(golden.path, nullptr);
     const Cold cold(served.loaded(), golden.prompt);
     const LeaseId first = served.Open(golden.prompt);
     served.ReadPrompt(first, golden.prompt);
@@ -55,15 +55,15 @@ TEST_CASE("the same prompt again computes its last token alone and gives the sam
 // llama.cpp#28194, #25913, #27813, #26676; Mooncake#2011: what was saved gives no reuse after it is
 // restored, for hybrids and windows above all.
 TEST_CASE("the same prompt after a restart computes its last token alone, from the disk") {
-  for (const std::string& name : GoldenNames()) {
+  for (const ServedCase& golden : ServedCases()) {
+    const std::string& name = golden.name;
     CAPTURE(name);
-    const Golden golden = ReadGolden(name);
     const TempFolder folder;
     const DiskStoreOptions options{.folder = folder.File("tier"), .bound = Bytes(64 << 20)};
     const Prompt answered = Joined(golden.prompt, PromptFrom(golden, 3, 5));
     {
       const std::unique_ptr<ObjectStore> disk = *OpenDiskStore(options);
-      Served first(name, disk.get());
+      Served first(golden.path, disk.get());
       const LeaseId id = first.Open(golden.prompt);
       first.ReadPrompt(id, golden.prompt);
       first.loaded().Feed(first.manager().Sequence(id), std::span(answered).last(5), 512);
@@ -71,7 +71,7 @@ TEST_CASE("the same prompt after a restart computes its last token alone, from t
       first.manager().Flush(0);
     }
     const std::unique_ptr<ObjectStore> disk = *OpenDiskStore(options);
-    Served second(name, disk.get());
+    Served second(golden.path, disk.get());
     const Cold cold(second.loaded(), golden.prompt);
     const LeaseId id = second.Open(golden.prompt, [&] { disk->Flush(); });
     const int64_t most = SizeOf(golden.prompt) - 1;
@@ -92,10 +92,10 @@ TEST_CASE("the same prompt after a restart computes its last token alone, from t
 // llama.cpp#25254: a template strips the thinking text of earlier turns, and everything is read
 // anew.
 TEST_CASE("a turn whose thinking was stripped resumes at the end of its prompt, and both go on") {
-  for (const std::string& name : GoldenNames()) {
+  for (const ServedCase& golden : ServedCases()) {
+    const std::string& name = golden.name;
     CAPTURE(name);
-    const Golden golden = ReadGolden(name);
-    Served served(name, nullptr);
+    Served served(golden.path, nullptr);
     const Prompt prompt = PromptFrom(golden, 0, 40);
     const Prompt thinking = Joined(prompt, PromptFrom(golden, 11, 30));
     LeaseId id = served.Open(prompt);
@@ -120,10 +120,10 @@ TEST_CASE("a turn whose thinking was stripped resumes at the end of its prompt, 
 
 // llama.cpp#22942, #27616, #21831: checkpoints belong to one slot, and a busy slot shares nothing.
 TEST_CASE("what a request has just read serves the next one while the first is still busy") {
-  for (const std::string& name : GoldenNames()) {
+  for (const ServedCase& golden : ServedCases()) {
+    const std::string& name = golden.name;
     CAPTURE(name);
-    const Golden golden = ReadGolden(name);
-    Served served(name, nullptr);
+    Served served(golden.path, nullptr);
     const Cold cold(served.loaded(), golden.prompt);
     const LeaseId busy = served.Open(golden.prompt);
     served.ReadPrompt(busy, golden.prompt);
@@ -140,8 +140,8 @@ TEST_CASE("conversations that take turns keep what they have") {
   for (const std::string& name :
        {std::string("llama_gqa"), std::string("gemma3_text"), std::string("mamba")}) {
     CAPTURE(name);
-    const Golden golden = ReadGolden(name);
-    Served served(name, nullptr);
+    const ServedCase golden{name, GoldenFolder(name), ReadGolden(name).prompt};
+    Served served(golden.path, nullptr);
     Prompt talks[2] = {PromptFrom(golden, 0, 20), PromptFrom(golden, 7, 30)};
     for (int turn = 0; turn < 4; ++turn) {
       for (Prompt& talk : talks) {
@@ -158,12 +158,12 @@ TEST_CASE("conversations that take turns keep what they have") {
 // llama.cpp#27148, #27422; LMCache#4385; TensorRT-LLM#8813: one request's state in another's
 // answer.
 TEST_CASE("of two tenants with one prompt the second finds nothing, in memory or on a tier") {
-  for (const std::string& name : GoldenNames()) {
+  for (const ServedCase& golden : ServedCases()) {
+    const std::string& name = golden.name;
     CAPTURE(name);
-    const Golden golden = ReadGolden(name);
     MemoryObjectStore disk;
     disk.ends_at_once = true;
-    Served served(name, &disk);
+    Served served(golden.path, &disk);
     served.ReadAndClose(golden.prompt);
     served.manager().Flush(0);
     CHECK_FALSE(disk.objects().empty());
@@ -182,13 +182,13 @@ TEST_CASE("of two tenants with one prompt the second finds nothing, in memory or
 
 // LMCache#1690, Mooncake#888: a tier promises an object and can't deliver it.
 TEST_CASE("an object that vanishes or rots between promise and read costs time, never an answer") {
-  for (const std::string& name : GoldenNames()) {
+  for (const ServedCase& golden : ServedCases()) {
+    const std::string& name = golden.name;
     CAPTURE(name);
     for (const ObjectOutcome outcome :
          {ObjectOutcome::kAbsent, ObjectOutcome::kDamaged, ObjectOutcome::kFailed}) {
-      const Golden golden = ReadGolden(name);
       MemoryObjectStore disk;
-      Served served(name, &disk);
+      Served served(golden.path, &disk);
       const Cold cold(served.loaded(), golden.prompt);
       served.ReadAndClose(std::span(golden.prompt).first(37));
       served.manager().Flush(0);

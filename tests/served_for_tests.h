@@ -5,10 +5,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cairn/state/state_manager.h"
 #include "tests/cold_run_for_tests.h"
@@ -16,13 +20,40 @@
 
 namespace cairn {
 
+// A model to serve and a prompt for it: every golden, and the real models that are there.
+struct ServedCase {
+  std::string name;
+  std::string path;
+  std::vector<TokenId> prompt;
+};
+
+inline std::vector<ServedCase> ServedCases() {
+  std::vector<ServedCase> cases;
+  for (const std::string& name : GoldenNames()) {
+    cases.push_back({name, GoldenFolder(name), ReadGolden(name).prompt});
+  }
+  // Whole models say nothing new under a sanitizer, slowly.
+  if (std::getenv("CAIRN_WITHOUT_REAL_MODELS") != nullptr) return cases;
+  for (const char* file : {"SmolLM2-135M-Instruct.Q4_1.gguf", "gemma-3-270m-q4_k_m.gguf"}) {
+    const std::string path = std::string("models/") + file;
+    if (!std::filesystem::exists(path)) {
+      MESSAGE("left out: " << path << " is absent; `make models` brings it");
+      continue;
+    }
+    std::vector<TokenId> prompt;
+    for (int32_t i = 0; i < 60; ++i) prompt.emplace_back(100 + i * i * 7 % 4001);
+    cases.push_back({file, path, std::move(prompt)});
+  }
+  return cases;
+}
+
 class Served {
  public:
   // Short prompts have whole runs, too.
   static constexpr TokenCount kRun{16};
 
-  Served(const std::string& golden, ObjectStore* disk)
-      : loaded_(GoldenFolder(golden), {DType::kF16, DType::kF16}, 1) {
+  Served(const std::string& path, ObjectStore* disk)
+      : loaded_(path, {DType::kF16, DType::kF16}, 1) {
     StateManager::Options options;
     if (disk != nullptr) options.tiers.push_back({.name = "disk", .objects = disk});
     options.run_tokens = kRun;
