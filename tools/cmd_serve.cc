@@ -125,6 +125,7 @@ Status OpenServing(const ServeArgs& args, Serving& to) {
 // Returns when it has been told to stop, and the engine's thread has ended.
 Status ServeUntilStopped(const ServeArgs& args, Serving& serving, ApiServerOptions options) {
   options.workers = args.workers;
+  options.max_pending = args.queue;
   options.answer_timeout_us = MicrosecondsOf(args.timeout_s);
   options.drain_us = MicrosecondsOf(args.drain_timeout_s);
   options.state_figures = [&] {

@@ -102,6 +102,7 @@ class ApiServer::Impl {
 
   const ServedModel& model_;
   const ApiServerOptions options_;
+  const int64_t started_unix_s_ = NowUnixSeconds();
   HttpServer* http_ = nullptr;
   EngineService* engine_ = nullptr;
   std::unique_ptr<IoThreads> workers_;
@@ -381,7 +382,8 @@ void ApiServer::Impl::Inspect(ExchangeId id, const Route& route) {
       }
       Answer(id, route.path,
              {.content_type = kMetricsType,
-              .body = metrics_.Render(stats, state, http_->stats(), engine_->jobs())});
+              .body = metrics_.Render(stats, state, http_->stats(), engine_->jobs()),
+              .headers = {{"Process-Start-Time-Unix", std::to_string(started_unix_s_)}}});
     });
   });
 }

@@ -29,7 +29,7 @@ namespace cairn {
 struct ApiServerOptions {
   ApiKeys keys;
   int workers = 2;
-  int64_t max_pending = 256;
+  int64_t max_pending = 1024;
   int64_t answer_timeout_us = 3600 * int64_t{1'000'000};  // of one request, queue included
   int64_t ping_every_us = 15'000'000;                     // of a stream in which nothing happens
   int64_t drain_us = 30'000'000;                          // after a signal, until answers are cut

@@ -223,6 +223,7 @@ TEST_CASE("metrics and state tell what has happened") {
   served.Post("/v1/chat/completions", kHello);
   const std::string metrics = served.Get("/metrics");
   CHECK(metrics.contains("Content-Type: text/plain; version=0.0.4"));
+  CHECK(metrics.contains("Process-Start-Time-Unix: "));
   CHECK(
       metrics.contains("cairn_requests_total{route=\"/v1/chat/completions\",status=\"200\"} 1\n"));
   CHECK(metrics.contains("cairn_time_to_first_token_seconds_count 1\n"));

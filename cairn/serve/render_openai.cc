@@ -1,5 +1,6 @@
 #include "cairn/serve/render_openai.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -45,8 +46,10 @@ Json UsageJson(const AnswerUsage& usage) {
 // llama-server's: the first token belongs to the prompt's time.
 Json TimingsJson(const AnswerUsage& usage) {
   const auto ms = [](int64_t us) { return static_cast<double>(us) / 1e3; };
-  const double prompt_ms = ms(usage.first_token_us - usage.queued_us);
-  const double answer_ms = ms(usage.total_us - usage.first_token_us);
+  // Without a token there was nothing but the prompt.
+  const int64_t first_us = usage.answer_tokens > 0 ? usage.first_token_us : usage.total_us;
+  const double prompt_ms = ms(std::max<int64_t>(first_us - usage.queued_us, 0));
+  const double answer_ms = ms(std::max<int64_t>(usage.total_us - first_us, 0));
   const int64_t computed = usage.prompt_tokens - usage.cached_tokens();
   const int64_t later = std::max<int64_t>(usage.answer_tokens - 1, 0);
   const auto rate = [](int64_t count, double in_ms) {

@@ -122,6 +122,19 @@ TEST_CASE("calls of tools come beside the text, whole or in a stream, and are th
   }
 }
 
+TEST_CASE("a prompt without an answer took all the time there was") {
+  const auto renderer = MakeChatRenderer(Heading(false), 1);
+  renderer->End(0, {GenerationEnd::kLength, ""});
+  AnswerUsage usage;
+  usage.prompt_tokens = 10;
+  usage.queued_us = 1000;
+  usage.total_us = 6000;
+  const Json timings = Json::parse(renderer->Finish(usage))["timings"];
+  CHECK(timings["prompt_ms"] == 5);
+  CHECK(timings["prompt_per_second"] == 2000);
+  CHECK(timings["predicted_ms"] == 0);
+}
+
 TEST_CASE("an answer that is nothing but calls has no content") {
   AnswerHeading heading = Heading(false);
   heading.tools = ToolCallReader::Form::kWhole;
