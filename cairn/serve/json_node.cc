@@ -133,6 +133,10 @@ void DumpTo(const JsonNode& node, std::string& out) {
 }  // namespace
 
 Result<JsonNode> JsonNode::Parse(std::string_view text, const JsonLimits& limits) {
+  // The parser takes a zero byte for the end and would leave what follows unread.
+  if (const size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    return Fail(ErrorCode::kInvalidArgument, "not JSON at byte {}: a zero byte", zero + 1);
+  }
   Builder builder(limits);
   const bool parsed = nlohmann::json::sax_parse(text, &builder);
   if (!parsed) return Fail(ErrorCode::kInvalidArgument, "{}", builder.problem());

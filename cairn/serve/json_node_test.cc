@@ -45,6 +45,13 @@ TEST_CASE("what isn't JSON is refused with its place") {
   CHECK(ProblemOf("[1e999]") != "none");
 }
 
+TEST_CASE("a zero byte doesn't end the text") {
+  using std::string_literals::operator""s;
+  CHECK(ProblemOf("1\0\xff"s) == "not JSON at byte 2: a zero byte");
+  CHECK(ProblemOf("{}\0"s) == "not JSON at byte 3: a zero byte");
+  CHECK(ProblemOf("\"\\u0000\"") == "none");
+}
+
 TEST_CASE("depth and the number of values have a limit, however large the text") {
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
   CHECK(ProblemOf(deep) == "nested more than 64 deep");
