@@ -217,7 +217,7 @@ class ServeTest(unittest.TestCase):
         self.complete("Something to keep")
         _, state = self.server.ask_json("/state")
         self.assertGreater(state["tree"]["nodes"], 0)
-        self.assertEqual(state["tree"]["policy"], "lru")
+        self.assertEqual(state["tree"]["policy"], "cost")
         occupancy = state["occupancy"]
         self.assertEqual(occupancy["live_bytes"], sum(each["live_bytes"] for each in occupancy["classes"]))
         self.assertGreater(self.server.metric("cairn_time_to_first_token_seconds_count"), 0)

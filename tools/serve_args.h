@@ -10,6 +10,7 @@
 #include "cairn/engine/sampler.h"
 #include "cairn/serve/api_keys.h"
 #include "cairn/serve/http_server.h"
+#include "cairn/state/eviction.h"
 #include "tools/model_args.h"
 #include "tools/tier_args.h"
 
@@ -28,7 +29,7 @@ struct ServeArgs {
   int64_t parallel = 64;
   int64_t queue = 1024;
   uint64_t state_bytes = uint64_t{4} << 30;
-  std::string eviction = "lru";
+  std::string eviction{kDefaultEvictionPolicy};
   TierArgs tiers;
   SamplingOptions sampling;
   int64_t max_tokens = 0;
