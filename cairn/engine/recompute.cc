@@ -92,24 +92,29 @@ class Recomputer {
   // The tokens [0, to), from the object and the runs before it; nothing if one is missing.
   std::optional<std::vector<TokenId>> TokensOf(const Found& found,
                                                std::span<const std::byte> bytes) {
-    std::vector<TokenId> tokens(static_cast<size_t>(found.object.to.value()));
+    // From the last part to the first: what the numbers say is believed as far as there are bytes.
+    std::vector<TokenId> reversed;
     Found at = found;
     std::vector<std::byte> read(bytes.begin(), bytes.end());
     while (true) {
       const std::span<const std::byte> part = TokensIn(at, read);
-      if (!part.empty()) {
-        std::memcpy(tokens.data() + at.object.from.value(), part.data(), part.size());
-      }
-      if (at.object.from == TokenCount(0)) return tokens;
+      std::vector<TokenId> tokens(part.size() / sizeof(TokenId));
+      if (!part.empty()) std::memcpy(tokens.data(), part.data(), part.size());
+      reversed.insert(reversed.end(), tokens.rbegin(), tokens.rend());
+      if (at.object.from == TokenCount(0)) break;
       const auto before = runs_.find(at.object.before);
       if (before == runs_.end()) return std::nullopt;
       const Found& run = all_[before->second];
-      if (run.object.to != at.object.from) return std::nullopt;
+      if (run.object.to != at.object.from || run.info.size < run.object.TokenBytes()) {
+        return std::nullopt;
+      }
       at = run;
       std::optional<std::vector<std::byte>> next = Read(at);
       if (!next) return std::nullopt;
       read = *std::move(next);
     }
+    std::ranges::reverse(reversed);
+    return reversed;
   }
 
   TokenCount RunTokensOf(const Found& found) const {

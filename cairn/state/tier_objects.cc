@@ -60,7 +60,9 @@ std::optional<TierObject> TierObjectOf(const ObjectMetadata& metadata) {
   const auto most = static_cast<uint64_t>(kMaxStateTokens.value());
   const auto kind = static_cast<TierObjectKind>(metadata[0]);
   if (kind != TierObjectKind::kRun && kind != TierObjectKind::kEnd) return std::nullopt;
-  if (metadata[1] > metadata[2] || metadata[2] > most) return std::nullopt;
+  if (metadata[1] > metadata[2] || metadata[2] > most || metadata[2] == 0) return std::nullopt;
+  // An end may have no tokens of its own: all of them lie in runs.
+  if (kind == TierObjectKind::kRun && metadata[1] == metadata[2]) return std::nullopt;
   return TierObject{.kind = kind,
                     .from = TokenCount(static_cast<int64_t>(metadata[1])),
                     .to = TokenCount(static_cast<int64_t>(metadata[2])),

@@ -97,6 +97,9 @@ TEST_CASE("an object's numbers say what it is, and other numbers are refused") {
   CHECK_FALSE(TierObjectOf({3, 0, 1}).has_value());
   CHECK_FALSE(TierObjectOf({1, 5, 4}).has_value());
   CHECK_FALSE(TierObjectOf({2, 0, uint64_t{1} << 40}).has_value());
+  CHECK_FALSE(TierObjectOf({1, 5, 5}).has_value());
+  CHECK_FALSE(TierObjectOf({2, 0, 0}).has_value());
+  CHECK(TierObjectOf({2, 5, 5}).has_value());
 }
 
 TEST_CASE("runs of models with large rows are shorter") {
