@@ -9,6 +9,7 @@ namespace cairn {
 namespace {
 
 constexpr double kSmoothing = 0.2;
+constexpr double kLeastUs = 1e-3;  // of a token: a clock may not have moved, and 0 is "not seen"
 
 size_t PowerOf(int64_t position) {
   return static_cast<size_t>(std::bit_width(static_cast<uint64_t>(position)));
@@ -19,7 +20,7 @@ size_t PowerOf(int64_t position) {
 void ComputeCost::Note(TokenCount from, TokenCount count, int64_t took_us) {
   CAIRN_CHECK(from >= TokenCount(0) && count > TokenCount(0));
   const double us =
-      static_cast<double>(std::max<int64_t>(took_us, 0)) / static_cast<double>(count.value());
+      std::max(static_cast<double>(took_us) / static_cast<double>(count.value()), kLeastUs);
   double& known = us_per_token_[PowerOf(from.value() + count.value() / 2)];
   known = known == 0 ? us : known + kSmoothing * (us - known);
   known_ = true;

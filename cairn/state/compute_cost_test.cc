@@ -23,6 +23,14 @@ TEST_CASE("tokens behind many others cost what was seen there, or what was seen 
   CHECK(cost.ExpectedUs(TokenCount(0), TokenCount(100)) == doctest::Approx(1000));
 }
 
+TEST_CASE("tokens that took no time that a clock could see cost next to nothing") {
+  ComputeCost cost;
+  cost.Note(TokenCount(0), TokenCount(10), 0);
+  cost.Note(TokenCount(100), TokenCount(10), -5);  // a clock that went back
+  CHECK(cost.known());
+  CHECK(cost.ExpectedUs(TokenCount(0), TokenCount(1000)) == doctest::Approx(1));
+}
+
 TEST_CASE("the latest measurements count most") {
   ComputeCost cost;
   for (int i = 0; i < 50; ++i) cost.Note(TokenCount(0), TokenCount(10), 1000);
