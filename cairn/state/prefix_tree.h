@@ -6,7 +6,8 @@
 // there: rows of all its tokens and, where the model has windows or Fixed components, a point.
 //
 // Invariants (Audit CHECKs them):
-//   1. children of a node begin with different tokens; no node but a root is empty
+//   1. children of a node begin with different tokens; no node but a root is empty;
+//      a root has children or is locked
 //   2. a node's rows are exactly those of its tokens; its points lie within, in order
 //   3. a node is locked as often as live paths end in it or below it
 //   4. the policy holds exactly what may go: ends of unlocked leaves where rows alone are enough,

@@ -37,6 +37,7 @@ void PrefixTree::Audit(const KeptVisitor& others) const {
 void PrefixTree::AuditNode(const Node& node) const {
   const bool is_root = node.parent == nullptr;
   CAIRN_CHECK(is_root == (node.root_key != nullptr) && is_root == node.tokens.empty());
+  if (is_root) CAIRN_CHECK(!node.children.empty() || node.locks > 0);
   CAIRN_CHECK(node.from() == (is_root ? TokenCount(0) : node.parent->to()));
   CAIRN_CHECK((node.to() - node.from()).value() == static_cast<int64_t>(node.tokens.size()));
   for (const auto& [token, child] : node.children) {

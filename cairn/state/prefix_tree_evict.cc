@@ -115,7 +115,7 @@ void PrefixTree::EvictPoint(Node& node, const EvictionEntry& entry) {
 // Drops rows that nothing can be resumed from: those of an end without a point. Returns what is
 // left of the path.
 PrefixTree::Node* PrefixTree::Prune(Node* node) {
-  if (!store_.NeedsPoints()) return node;
+  if (!store_.NeedsPoints()) return DropRootIfEmpty(node);
   while (node != nullptr && node->parent != nullptr && node->locks == 0 && node->children.empty()) {
     if (!node->points.empty()) {
       Truncate(*node, std::min(node->to(), node->points.back()->state.tokens));
