@@ -8,7 +8,8 @@
 namespace cairn {
 namespace {
 
-constexpr int64_t kMostWaiting = 65'536;
+constexpr size_t kMostWaiting = 65'536;  // of a tier
+constexpr size_t kGivenUpLeast = 1024;   // fewer of them in a queue do no harm
 
 }  // namespace
 
@@ -31,8 +32,13 @@ void TierWriter::Add(const PrefixChain& chain, const ObjectKey& key, const TierO
   if (object.kind == TierObjectKind::kEnd && blocks.bytes == Bytes(0)) return;
   std::vector<size_t> lack;
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
-    if (known_[tier].contains(key) || tiers_[tier].Has(key, bytes)) continue;
-    if (stats_.waiting < kMostWaiting) {
+    if (queues_[tier].known.contains(key)) continue;
+    if (tiers_[tier].Has(key, bytes)) {
+      // Perhaps somebody else's, or one whose acknowledgement was lost.
+      if (object.kind == TierObjectKind::kEnd) tiers_[tier].Learn(MetadataOf(object));
+      continue;
+    }
+    if (queues_[tier].known.size() < kMostWaiting) {
       lack.push_back(tier);
     } else {
       ++stats_.given_up;
@@ -49,50 +55,49 @@ void TierWriter::Add(const PrefixChain& chain, const ObjectKey& key, const TierO
   added.tokens.assign(tokens.begin(), tokens.end());
   added.pieces.push_back(std::as_bytes(std::span(added.tokens)));
   for (const size_t tier : lack) {
-    known_[tier].insert(key);
-    waiting_.push_back({.tier = tier, .object = next_object_});
-    ++added.waiting;
+    queues_[tier].known.insert(key);
+    queues_[tier].waiting.push_back(next_object_);
+    added.waiting.push_back(tier);
     ++stats_.waiting;
     stats_.waiting_bytes += added.bytes;
   }
   ++next_object_;
 }
 
-// A tier that takes no more doesn't keep the others waiting.
 void TierWriter::Push() {
-  std::vector<bool> full(tiers_.size());
-  for (auto at = waiting_.begin(); at != waiting_.end();) {
-    const auto found = objects_.find(at->object);
+  for (size_t tier = 0; tier < tiers_.size(); ++tier) Push(tier);
+}
+
+void TierWriter::Push(size_t tier) {
+  Queue& queue = queues_[tier];
+  while (!queue.waiting.empty()) {
+    const uint64_t id = queue.waiting.front();
+    const auto found = objects_.find(id);
     if (found == objects_.end()) {
-      at = waiting_.erase(at);
-      continue;
-    }
-    Object& object = found->second;
-    if (in_flight_bytes_ > Bytes(0) && in_flight_bytes_ + object.bytes > in_flight_max_) return;
-    if (full[at->tier] || !HandOver(*at, object)) {
-      full[at->tier] = true;
-      if (std::ranges::find(full, false) == full.end()) return;
-      ++at;
+      --queue.given_up;
     } else {
-      at = waiting_.erase(at);
+      const Bytes after = queue.in_flight_bytes + found->second.bytes;
+      if (queue.in_flight_bytes > Bytes(0) && after > in_flight_share_) return;
+      if (!HandOver(tier, id, found->second)) return;
     }
+    queue.waiting.pop_front();
   }
 }
 
 // False: the store takes no more now.
-bool TierWriter::HandOver(const Job& job, Object& object) {
+bool TierWriter::HandOver(size_t tier, uint64_t id, Object& object) {
   const Result<RequestId> request =
-      tiers_[job.tier].store().Put(object.key, object.metadata, object.pieces);
+      tiers_[tier].store().Put(object.key, object.metadata, object.pieces);
   if (!request && request.error().code == ErrorCode::kExhausted) return false;
-  --object.waiting;
+  std::erase(object.waiting, tier);
   ++object.in_flight;
-  in_flight_bytes_ += object.bytes;
+  queues_[tier].in_flight_bytes += object.bytes;
   if (request) {
-    in_flight_.emplace(std::pair(job.tier, *request), job.object);
+    in_flight_.emplace(std::pair(tier, *request), id);
   } else {
     ++stats_.failed;
     stats_.problem = request.error().message;
-    Finish(job.tier, job.object);
+    Finish(tier, id);
   }
   return true;
 }
@@ -100,11 +105,11 @@ bool TierWriter::HandOver(const Job& job, Object& object) {
 void TierWriter::Finish(size_t tier, uint64_t id) {
   const auto found = objects_.find(id);
   Object& object = found->second;
-  known_[tier].erase(object.key);
+  queues_[tier].known.erase(object.key);
+  queues_[tier].in_flight_bytes -= object.bytes;
   --stats_.waiting;
   stats_.waiting_bytes -= object.bytes;
-  in_flight_bytes_ -= object.bytes;
-  if (--object.in_flight == 0 && object.waiting == 0) objects_.erase(found);
+  if (--object.in_flight == 0 && object.waiting.empty()) objects_.erase(found);
 }
 
 bool TierWriter::Take(size_t tier, const ObjectCompletion& completion) {
@@ -125,15 +130,25 @@ bool TierWriter::Take(size_t tier, const ObjectCompletion& completion) {
   return true;
 }
 
-// Its jobs in waiting_ find nothing any more.
+// Queues find nothing of it any more.
 void TierWriter::GiveUp(uint64_t id) {
   const auto found = objects_.find(id);
   const Object& object = found->second;
-  for (std::unordered_set<ObjectKey>& known : known_) known.erase(object.key);
-  stats_.given_up += object.waiting;
-  stats_.waiting -= object.waiting;
-  stats_.waiting_bytes -= object.bytes * object.waiting;
+  for (const size_t tier : object.waiting) {
+    Queue& queue = queues_[tier];
+    queue.known.erase(object.key);
+    ++queue.given_up;
+    ++stats_.given_up;
+    --stats_.waiting;
+    stats_.waiting_bytes -= object.bytes;
+  }
   objects_.erase(found);
+  // A tier that hangs doesn't come to what was given up.
+  for (Queue& queue : queues_) {
+    if (queue.given_up < kGivenUpLeast || queue.given_up * 2 < queue.waiting.size()) continue;
+    std::erase_if(queue.waiting, [this](uint64_t waits) { return !objects_.contains(waits); });
+    queue.given_up = 0;
+  }
 }
 
 Bytes TierWriter::GiveUp(Bytes wanted) {
@@ -157,7 +172,6 @@ void TierWriter::GiveUpAll() {
     if (object.in_flight == 0) ids.push_back(id);
   }
   for (const uint64_t id : ids) GiveUp(id);
-  std::erase_if(waiting_, [this](const Job& job) { return !objects_.contains(job.object); });
 }
 
 void TierWriter::ForEachRef(const RefVisitor& visit) const {

@@ -2,10 +2,12 @@
 //
 // What is to be written holds references to its blocks, nothing is copied. A part of it is handed
 // to the stores; the rest waits, and is given up when its blocks are wanted and nobody else has
-// them any more. Same thread as the store of the state.
+// them any more. Tiers don't wait for each other: each has its queue, its share of what may be in
+// the stores' hands, and its limit. Same thread as the store of the state.
 #ifndef CAIRN_STATE_TIER_WRITER_H_
 #define CAIRN_STATE_TIER_WRITER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -35,9 +37,13 @@ class TierWriter {
     std::string problem;  // the last one
   };
 
-  // At most `in_flight_max` bytes are in the hands of the stores.
+  // At most `in_flight_max` bytes are in the hands of the stores, in equal shares; but each may
+  // have one object.
   TierWriter(StateStore& store, std::span<Tier> tiers, Bytes in_flight_max)
-      : store_(store), tiers_(tiers), in_flight_max_(in_flight_max), known_(tiers.size()) {}
+      : store_(store),
+        tiers_(tiers),
+        in_flight_share_(in_flight_max.value() / std::max<int64_t>(std::ssize(tiers), 1)),
+        queues_(tiers.size()) {}
 
   // What the tiers lack of a sequence at rest that has read the chain's tokens: whole runs and, if
   // asked for, the end.
@@ -49,7 +55,6 @@ class TierWriter {
   // Gives up waiting objects whose blocks nobody else has, newest first, until that has freed so
   // many bytes. Returns the bytes that it has freed.
   Bytes GiveUp(Bytes wanted);
-
   // All that isn't in the stores' hands.
   void GiveUpAll();
 
@@ -66,28 +71,29 @@ class TierWriter {
     std::vector<BlockRef> blocks;
     std::vector<TokenId> tokens;
     std::vector<std::span<const std::byte>> pieces;  // of both
-    int waiting = 0, in_flight = 0;                  // tiers
+    std::vector<size_t> waiting;                     // tiers
+    int in_flight = 0;                               // so many tiers
   };
-  struct Job {
-    size_t tier = 0;
-    uint64_t object = 0;  // in objects_, or given up
+  struct Queue {                   // of a tier
+    std::deque<uint64_t> waiting;  // in objects_, or given up
+    size_t given_up = 0;           // of those
+    Bytes in_flight_bytes;
+    std::unordered_set<ObjectKey> known;  // of all that wait or fly
   };
   void Add(const PrefixChain& chain, const ObjectKey& key, const TierObject& object,
            const TierBlocks& blocks, SequenceId id);
-  bool HandOver(const Job& job, Object& object);
+  void Push(size_t tier);
+  bool HandOver(size_t tier, uint64_t id, Object& object);
   // The tier has the object, or won't get it.
   void Finish(size_t tier, uint64_t id);
   void GiveUp(uint64_t id);
-
   StateStore& store_;
   const std::span<Tier> tiers_;
-  const Bytes in_flight_max_;
+  const Bytes in_flight_share_;
   std::map<uint64_t, Object> objects_;  // in the order they came
   uint64_t next_object_ = 1;
-  std::deque<Job> waiting_;
   std::map<std::pair<size_t, RequestId>, uint64_t> in_flight_;
-  Bytes in_flight_bytes_;
-  std::vector<std::unordered_set<ObjectKey>> known_;  // by tier: of all that wait or fly
+  std::vector<Queue> queues_;  // by tier
   Stats stats_;
 };
 

@@ -92,13 +92,51 @@ TEST_CASE("no more bytes than allowed are in the hands of stores, but one object
   const Tokens tokens = NumberTokens(100);
   const SequenceId id = ReadTokens(*w.store, w.key, tokens);
   w.Write(tokens, id);
-  CHECK(w.near.waiting() + w.far.waiting() == 1);
+  CHECK(w.near.waiting() == 1);
+  CHECK(w.far.waiting() == 1);
   for (int i = 0; i < 8; ++i) {
     w.near.Run();
     w.far.Run();
     w.Poll();
   }
   CHECK(w.writer->stats().written == 8);
+  w.store->Release(id);
+}
+
+TEST_CASE("a store that hangs with all that it may have doesn't keep the others waiting") {
+  Written w(Bytes(2));
+  const Tokens tokens = NumberTokens(400);
+  const SequenceId id = ReadTokens(*w.store, w.key, tokens);
+  w.Write(tokens, id);
+  w.store->Release(id);
+  for (int i = 0; i < 13; ++i) {
+    w.near.Run();
+    w.Poll();
+  }
+  CHECK(w.near.objects().size() == 13);
+  CHECK(w.far.waiting() == 1);
+  w.writer->GiveUpAll();
+  w.far.Run();
+  w.Poll();
+  CHECK(w.writer->idle());
+  CHECK(w.store->LiveBytes() == Bytes(0));
+}
+
+TEST_CASE("an end that a tier has without having told is learned when it is written again") {
+  Written w;
+  const Tokens tokens = NumberTokens(40);
+  const SequenceId id = ReadTokens(*w.store, w.key, tokens);
+  const PrefixChain chain(w.key, tokens, kRun);
+  const Bytes size = EndBlocks(w.store->layout(), kRun, TokenCount(40)).bytes +
+                     chain.End(TokenCount(40)).TokenBytes();
+  const ObjectKey key = chain.EndKey(TokenCount(40));
+  w.near.objects()[key].info = {.key = key, .metadata = {}, .size = size};
+  w.Write(tokens, id);
+  CHECK(w.tiers[0].EndsBehind(chain.Tag(1), TokenCount(40)).size() == 1);
+  CHECK(w.near.waiting() == 1);  // the run
+  w.near.Run();
+  w.far.Run();
+  w.Poll();
   w.store->Release(id);
 }
 
