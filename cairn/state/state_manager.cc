@@ -8,7 +8,7 @@
 namespace cairn {
 namespace {
 
-// A part of the budget that may be in the hands of slow stores.
+// A part of the budget that slow stores may hold for writes, and for reads that were given up.
 constexpr int64_t kInFlightShare = 8;
 constexpr Bytes kInFlightLeast{int64_t{1} << 20};
 // 16 bytes each: with runs of 256 tokens this remembers 16 million tokens.
@@ -65,9 +65,10 @@ StateManager::StateManager(StateStore& store, std::unique_ptr<PrefixTree> tree,
       tree_(std::move(tree)),
       run_tokens_(options.run_tokens > TokenCount(0) ? options.run_tokens
                                                      : RunTokensFor(store.layout())),
+      in_slow_hands_(
+          std::max(Bytes(store.stats().budget.value() / kInFlightShare), kInFlightLeast)),
       tiers_(TiersOf(options)),
-      writer_(store, tiers_,
-              std::max(Bytes(store.stats().budget.value() / kInFlightShare), kInFlightLeast)),
+      writer_(store, tiers_, in_slow_hands_),
       reader_(store, tiers_),
       recent_(kRecentRuns) {}
 

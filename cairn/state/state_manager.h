@@ -137,7 +137,7 @@ class StateManager {
   // Waits until all that was kept is on the tiers: for an orderly end.
   void Flush(int64_t now_us);
   // Whether Poll has anything to wait for.
-  bool idle() const { return writer_.idle() && reader_.loading() == 0; }
+  bool idle() const { return writer_.idle() && reader_.idle(); }
   // How many leases are not ready.
   int64_t loading() const;
 
@@ -191,11 +191,15 @@ class StateManager {
   void KeepAndWrite(const StateKey& key, std::span<const TokenId> tokens, SequenceId id,
                     PrefixTree::Lock& lock, int64_t now_us, bool with_end, const Turn& turn);
   void Advance(Lease& lease, int64_t now_us);
-  void NoteReadTime(const Lease& lease, int64_t now_us);
+  struct ReadEnd {
+    int64_t earliest_us, latest_us;
+  };
+  void NoteReadTime(const Lease& lease, const ReadEnd& end);
 
   StateStore& store_;
   std::unique_ptr<PrefixTree> tree_;
   const TokenCount run_tokens_;
+  const Bytes in_slow_hands_;  // at most, of what nobody waits for
   std::vector<Tier> tiers_;
   TierWriter writer_;
   TierReader reader_;
@@ -209,6 +213,7 @@ class StateManager {
   std::unordered_map<PinId, Pinned> pins_;
   int64_t next_pin_ = 1;
   int64_t next_lease_ = 1;
+  int64_t polled_us_ = 0;
   Stats stats_;
 };
 

@@ -33,8 +33,10 @@ bool StateManager::BeginLoad(Lease& lease, std::span<const TokenId> tokens, Toke
   const std::optional<LoadPlan> plan = reader_.Plan(chain, path.tokens, resumable, most, now_us);
   if (!plan) return false;
   lease.origin.why = MissReason::kNotLoaded;
+  if (reader_.AbandonedBytes() > in_slow_hands_) return false;
   if (!IsWorthIt(*plan, resumable)) {
     ++stats_.loads_declined;
+    for (const size_t tier : plan->Tiers()) tiers_[tier].NoteDeclined();
     return false;
   }
   Result<SequenceId> sequence = store_.BeginLoad(path.rows, plan->shared, plan->tokens);
@@ -72,6 +74,7 @@ void StateManager::Poll(int64_t now_us) {
   for (auto& [id, lease] : leases_) {
     if (lease.phase != Phase::kReady) Advance(lease, now_us);
   }
+  polled_us_ = now_us;
 }
 
 void StateManager::Advance(Lease& lease, int64_t now_us) {
@@ -85,7 +88,7 @@ void StateManager::Advance(Lease& lease, int64_t now_us) {
     } else {
       ++stats_.loads_late;
       lease.tries_left = 0;
-      NoteReadTime(lease, now_us);
+      NoteReadTime(lease, {.earliest_us = now_us, .latest_us = now_us});
     }
     reader_.Abandon(lease.load);
     lease.phase = Phase::kToBegin;
@@ -95,15 +98,18 @@ void StateManager::Advance(Lease& lease, int64_t now_us) {
   (void)Begin(lease, tokens, now_us);
 }
 
-void StateManager::NoteReadTime(const Lease& lease, int64_t now_us) {
+// What the engine did between two looks is not the tier's doing.
+void StateManager::NoteReadTime(const Lease& lease, const ReadEnd& end) {
+  const auto earliest = static_cast<double>(end.earliest_us - lease.load_began_us);
+  const auto latest = static_cast<double>(end.latest_us - lease.load_began_us);
+  const double took = std::min(std::max({lease.load_expected_us, earliest, 0.0}), latest);
   for (Tier& tier : tiers_) {
-    if (tier.name() != lease.load_tier) continue;
-    tier.NoteRead(lease.load_expected_us, static_cast<double>(now_us - lease.load_began_us));
+    if (tier.name() == lease.load_tier) tier.NoteRead(lease.load_expected_us, took);
   }
 }
 
 void StateManager::EndLoad(Lease& lease, int64_t now_us) {
-  NoteReadTime(lease, now_us);
+  NoteReadTime(lease, {.earliest_us = polled_us_, .latest_us = now_us});
   lease.sequence = reader_.Finish(lease.load);
   store_.EndLoad(lease.sequence);
   lease.phase = Phase::kReady;
@@ -113,8 +119,8 @@ void StateManager::EndLoad(Lease& lease, int64_t now_us) {
   const TokenCount most(static_cast<int64_t>(tokens.size()) - 1);
   lease.origin = {.memory = lease.load_shared,
                   .loaded = lease.load_tokens - lease.load_shared,
-                  .tier = lease.load_tier,
-                  .why = lease.load_tokens == most ? MissReason::kNone : MissReason::kNew};
+                  .tier = lease.load_tier};
+  if (lease.load_tokens != most) lease.origin.why = WhyNoMore(lease, tokens, most);
   ++stats_.loads;
   stats_.memory_tokens += lease.origin.memory.value();
   stats_.loaded_tokens += lease.origin.loaded.value();

@@ -16,6 +16,22 @@ struct Fed {
       : store(PatternStore(with_fixed, budget)) {
     Restart();
   }
+  // Two layers: rows of all tokens, and of those that the lifetime says.
+  void UseLayersWith(Lifetime lifetime) {
+    Rows rows;
+    rows.name = "keys";
+    rows.width = 16;
+    Rows recent = rows;
+    recent.name = "recent";
+    recent.lifetime = lifetime;
+    std::vector<LayerState> layers(2);
+    layers[0].components = {rows};
+    layers[1].components = {recent};
+    manager.reset();
+    store = *StateStore::Make(*StateLayout::Make({.layers = std::move(layers)}),
+                              {.budget = Bytes(1 << 20)});
+    Restart();
+  }
   // The process comes back with nothing but the tier.
   void Restart() {
     manager.reset();
@@ -53,10 +69,13 @@ struct Fed {
 
 // sglang PR#30850: prompts of some lengths are never backed up.
 TEST_CASE("state of every length is written and comes back after a restart") {
-  for (const bool with_fixed : {false, true}) {
+  for (const int layers : {0, 1, 2, 3}) {
     for (int64_t n = 1; n <= 100; ++n) {
+      CAPTURE(layers);
       CAPTURE(n);
-      Fed fed(with_fixed);
+      Fed fed(/*with_fixed=*/layers == 1);
+      if (layers == 2) fed.UseLayersWith(Lifetime::Window(TokenCount(24)));
+      if (layers == 3) fed.UseLayersWith(Lifetime::Chunk(TokenCount(32)));  // nothing after 32
       const Tokens tokens = NumberTokens(n);
       fed.ReadAndClose(tokens);
       fed.Restart();
@@ -119,6 +138,43 @@ TEST_CASE("a read that doesn't come is given up, and the tier looks dearer from 
   fed.manager->Audit();
 }
 
+TEST_CASE("a tier that was slow once is tried again after many reads were declined") {
+  Fed fed(/*with_fixed=*/false);
+  fed.ReadAndClose(NumberTokens(100));
+  fed.Restart();
+  fed.ComputingIs(20);
+  const LeaseId late = *fed.manager->Open(fed.key, NumberTokens(101), 0);
+  fed.manager->Poll(100'000);
+  CHECK(fed.manager->stats().loads_late == 1);
+  fed.manager->Drop(late);
+  fed.disk.Run();
+  fed.manager->Poll(200'000);
+  int declined = 0;
+  while (declined < 1000) {
+    const LeaseId id = *fed.manager->Open(fed.key, NumberTokens(101), 300'000);
+    const bool reads = !fed.manager->Ready(id);
+    fed.manager->Drop(id);
+    if (reads) break;
+    ++declined;
+  }
+  CHECK(declined > 20);
+  CHECK(declined < 200);
+}
+
+TEST_CASE("a read that had ended long before anybody looked doesn't make the tier look slow") {
+  Fed fed(/*with_fixed=*/false);
+  fed.ReadAndClose(NumberTokens(100));
+  fed.Restart();
+  fed.ComputingIs(100);
+  const double before = fed.manager->tiers()[0].ReadTimeUs(Bytes(10'000), 1);
+  const LeaseId id = *fed.manager->Open(fed.key, NumberTokens(101), 1000);
+  fed.disk.Run();
+  fed.manager->Poll(2'000'000);  // a long step
+  CHECK(fed.manager->Origin(id).loaded == TokenCount(100));
+  CHECK(fed.manager->tiers()[0].ReadTimeUs(Bytes(10'000), 1) == doctest::Approx(before));
+  fed.manager->Drop(id);
+}
+
 // vllm#45388: under pressure transfers hold the last blocks, and nothing moves any more.
 TEST_CASE("blocks that a hung tier holds are never the last ones") {
   constexpr Bytes kBudget{int64_t{16} << 20};
@@ -138,6 +194,30 @@ TEST_CASE("blocks that a hung tier holds are never the last ones") {
   const Tokens large = NumberTokens(most_tokens, 1 << 30);
   const LeaseId id = *fed.manager->Open(fed.key, large, ++fed.now_us);
   fed.Read(id, large);
+  fed.manager->Drop(id);
+  fed.manager->Audit();
+}
+
+TEST_CASE("while given-up reads of a hung tier hold much no more are begun") {
+  constexpr int64_t kTokens = 40'000;  // more than a MiB
+  Fed fed(/*with_fixed=*/false, Bytes(8 << 20));
+  fed.disk.requests_max = 10'000;
+  fed.ReadAndClose(NumberTokens(kTokens));
+  fed.Restart();
+  const Tokens asked = NumberTokens(kTokens + 1);
+  LeaseId id = *fed.manager->Open(fed.key, asked, 0);
+  CHECK_FALSE(fed.manager->Ready(id));
+  fed.manager->Drop(id);
+  const int64_t gets = fed.disk.gets();
+  id = *fed.manager->Open(fed.key, asked, 0);
+  CHECK(fed.manager->Ready(id));
+  CHECK(fed.manager->Origin(id).why == MissReason::kNotLoaded);
+  CHECK(fed.disk.gets() == gets);
+  fed.manager->Drop(id);
+  fed.disk.Run();
+  fed.manager->Poll(0);
+  id = *fed.manager->Open(fed.key, asked, 0);
+  CHECK_FALSE(fed.manager->Ready(id));
   fed.manager->Drop(id);
   fed.manager->Audit();
 }
@@ -198,6 +278,21 @@ TEST_CASE("why a prefix was missed is said") {
   CHECK(rows.manager->Origin(id).memory == TokenCount(50));
   CHECK(rows.manager->Origin(id).why == MissReason::kDiverged);
   rows.manager->Drop(id);
+}
+
+TEST_CASE("what a read from a tier couldn't bring is said, too") {
+  Fed fed(/*with_fixed=*/true);
+  fed.ReadAndClose(NumberTokens(100));
+  fed.ReadAndClose(NumberTokens(200));
+  const Tokens all = NumberTokens(200);
+  fed.disk.objects().erase(PrefixChain(fed.key, all, TokenCount(32)).EndKey(TokenCount(200)));
+  CHECK(fed.manager->MakeRoom(fed.store->stats().budget));
+  const LeaseId id = *fed.manager->Open(fed.key, NumberTokens(201), 0);
+  fed.disk.Run();
+  fed.manager->Poll(0);
+  CHECK(fed.manager->Origin(id).loaded == TokenCount(100));
+  CHECK(fed.manager->Origin(id).why == MissReason::kEvicted);
+  fed.manager->Drop(id);
 }
 
 TEST_CASE("long prompts of models that can't resume anywhere are kept on their way") {

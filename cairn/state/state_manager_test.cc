@@ -149,6 +149,7 @@ TEST_CASE("what is pinned stays when bytes are short, and goes when it is unpinn
     CHECK(fed.manager().Origin(id).memory == TokenCount(64));
     fed.manager().Drop(id);
     fed.manager().Unpin(pin);
+    fed.manager().Audit();
     CHECK(fed.manager().MakeRoom(fed.store().stats().budget));
     fed.manager().Audit();
   }

@@ -10,10 +10,13 @@ constexpr double kAssumedBytesPerSecond = 150e6;
 constexpr double kObjectUs = 200;  // a request's way through queues and threads
 constexpr int64_t kPauseAfterFailureUs = 5'000'000;
 constexpr double kSmoothing = 0.25;
+// A try in some hundred reads that are declined costs less than a hundredth.
+constexpr double kForgetting = 0.02;
 
 }  // namespace
 
-Tier::Tier(std::string name, ObjectStore& store) : name_(std::move(name)), store_(&store) {
+Tier::Tier(std::string name, ObjectStore& store, size_t most_ends)
+    : name_(std::move(name)), store_(&store), most_ends_(most_ends) {
   for (const ObjectInfo& info : store.List()) Learn(info.metadata);
 }
 
@@ -38,7 +41,18 @@ void Tier::Learn(const ObjectMetadata& metadata) {
   if (!object || object->kind != TierObjectKind::kEnd) return;
   std::vector<TokenCount>& ends = ends_[object->before];
   const auto at = std::ranges::lower_bound(ends, object->to);
-  if (at == ends.end() || *at != object->to) ends.insert(at, object->to);
+  if (at != ends.end() && *at == object->to) return;
+  ends.insert(at, object->to);
+  learned_.emplace_back(object->before, object->to);
+  if (learned_.size() > most_ends_) ForgetFirstEnd();
+}
+
+void Tier::ForgetFirstEnd() {
+  const auto [tag, length] = learned_.front();
+  learned_.pop_front();
+  const auto found = ends_.find(tag);
+  std::erase(found->second, length);
+  if (found->second.empty()) ends_.erase(found);
 }
 
 void Tier::LearnArrivals() {
@@ -58,6 +72,10 @@ void Tier::ReadFailed(int64_t now_us) { unreadable_until_us_ = now_us + kPauseAf
 void Tier::NoteRead(double expected_us, double measured_us) {
   const double seen = slowness_ * measured_us / std::max(expected_us, 1.0);
   slowness_ += kSmoothing * (std::clamp(seen, 0.25, 16.0) - slowness_);
+}
+
+void Tier::NoteDeclined() {
+  if (slowness_ > 1) slowness_ += kForgetting * (1 - slowness_);
 }
 
 }  // namespace cairn

@@ -17,6 +17,14 @@ LoadPlan::Object ObjectOf(const PrefixChain& chain, const ObjectKey& key, const 
 
 }  // namespace
 
+std::vector<size_t> LoadPlan::Tiers() const {
+  std::vector<size_t> tiers;
+  for (const Object& object : objects) {
+    if (std::ranges::find(tiers, object.tier) == tiers.end()) tiers.push_back(object.tier);
+  }
+  return tiers;
+}
+
 TierReader::~TierReader() = default;
 
 // ---- What could be read ----
@@ -66,7 +74,8 @@ std::optional<TierReader::Tail> TierReader::TailBehind(const PrefixChain& chain,
     tail.objects.push_back(std::move(end));
     return tail;
   }
-  // Lengths at which the runs are all there is.
+  // Lengths at which the runs are all there is; Fixed components are in no run.
+  if (layout.fixed_bytes() > Bytes(0)) return std::nullopt;
   const TokenCount last = chain.run_tokens() * (runs + 1) - TokenCount(1);
   for (TokenCount n = std::min(most, last); n > above && n >= chain.run_tokens() * runs;
        n -= TokenCount(1)) {
@@ -121,6 +130,7 @@ LoadId TierReader::Start(const LoadPlan& plan, SequenceId id) {
   const LoadId load_id(next_load_++);
   Load& load = loads_[load_id];
   load.sequence = id;
+  load.bytes = plan.bytes;
   for (const LoadPlan::Object& object : plan.objects) {
     std::vector<BlockRef> blocks =
         store_.LoadingBlocks(id, object.blocks.ranges, object.blocks.fixed);
@@ -135,15 +145,17 @@ LoadId TierReader::Start(const LoadPlan& plan, SequenceId id) {
       break;
     }
     ++load.outstanding;
-    requests_.emplace(
-        std::pair(object.tier, *request),
-        Request{.load = load_id, .expected = object.tokens, .found = std::move(found)});
+    requests_.emplace(std::pair(object.tier, *request), Request{.load = load_id,
+                                                                .key = object.key,
+                                                                .expected = object.tokens,
+                                                                .found = std::move(found)});
     std::ranges::move(blocks, std::back_inserter(load.blocks));
   }
   return load_id;
 }
 
 bool TierReader::Take(size_t tier, const ObjectCompletion& completion, int64_t now_us) {
+  if (erasures_.erase({tier, completion.request}) > 0) return true;
   const auto found = requests_.find({tier, completion.request});
   if (found == requests_.end()) return false;
   const Request request = std::move(found->second);
@@ -159,6 +171,9 @@ bool TierReader::Take(size_t tier, const ObjectCompletion& completion, int64_t n
     load.failed = true;
     load.problem = tiers_[tier].name() + ": an object of other tokens under this key";
     tiers_[tier].ReadFailed(now_us);
+    // Where it stays the right one is never written.
+    const Result<RequestId> erasure = tiers_[tier].store().Erase(request.key);
+    if (erasure) erasures_.emplace(tier, *erasure);
   }
   DropIfOver(id);
   return true;
@@ -183,6 +198,14 @@ void TierReader::Abandon(LoadId id) {
   store_.Release(load.sequence);
   load.abandoned = true;
   DropIfOver(id);
+}
+
+Bytes TierReader::AbandonedBytes() const {
+  Bytes bytes;
+  for (const auto& [id, load] : loads_) {
+    if (load.abandoned) bytes += load.bytes;
+  }
+  return bytes;
 }
 
 void TierReader::DropIfOver(LoadId id) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -40,6 +41,8 @@ struct LoadPlan {
     }
   };
   std::vector<Object> objects;
+  // That are read from, each once.
+  std::vector<size_t> Tiers() const;
 };
 
 enum class LoadState : uint8_t { kReading, kDone, kFailed };
@@ -67,6 +70,9 @@ class TierReader {
   void Abandon(LoadId id);
 
   int64_t loading() const { return static_cast<int64_t>(loads_.size()); }
+  bool idle() const { return loads_.empty() && erasures_.empty(); }
+  // What stores may still write to though nobody waits for it any more.
+  Bytes AbandonedBytes() const;
   void ForEachRef(const RefVisitor& visit) const;
 
  private:
@@ -75,11 +81,13 @@ class TierReader {
     int64_t outstanding = 0;
     bool failed = false;
     bool abandoned = false;
+    Bytes bytes;  // of all its objects
     std::string problem;
     std::vector<BlockRef> blocks;
   };
   struct Request {
     LoadId load;
+    ObjectKey key;
     std::vector<TokenId> expected, found;
   };
   // The tier to read it from, in their order; nothing if none has it.
@@ -102,6 +110,7 @@ class TierReader {
   const std::span<Tier> tiers_;
   std::unordered_map<LoadId, Load> loads_;
   std::map<std::pair<size_t, RequestId>, Request> requests_;
+  std::set<std::pair<size_t, RequestId>> erasures_;  // of what isn't what its key says
   int64_t next_load_ = 1;
 };
 

@@ -124,6 +124,11 @@ TEST_CASE("an object of other tokens than its key says is not believed") {
   CHECK(below.reader->StateOf(load) == LoadState::kFailed);
   below.reader->Abandon(load);
   CHECK_FALSE(below.Plan(NumberTokens(120)).has_value());  // of a store that lies
+  // It makes room for the right one.
+  CHECK(below.disk.objects().size() == 3);
+  CHECK_FALSE(below.reader->idle());
+  below.Poll();
+  CHECK(below.reader->idle());
 }
 
 TEST_CASE("one object that fails fails the load, and its blocks stay until all requests ended") {

@@ -40,6 +40,25 @@ TEST_CASE("a tier knows the ends that its store holds, that are written, and tha
   CHECK_FALSE(tier.Has({}, Bytes(4)));
 }
 
+TEST_CASE("a tier remembers so many ends, and forgets those that it learned first") {
+  MemoryObjectStore store;
+  Tier tier("disk", store, 3);
+  tier.Learn(EndAt(10, 7));
+  tier.Learn(EndAt(20, 7));
+  tier.Learn(EndAt(5, 8));
+  tier.Learn(EndAt(10, 7));  // known
+  CHECK(tier.EndsBehind(7, TokenCount(100)).size() == 2);
+  tier.Learn(EndAt(6, 9));
+  using Ends = std::vector<TokenCount>;
+  CHECK(tier.EndsBehind(7, TokenCount(100)) == Ends{TokenCount(20)});
+  tier.Learn(EndAt(7, 9));
+  CHECK(tier.EndsBehind(7, TokenCount(100)).empty());
+  CHECK(tier.EndsBehind(8, TokenCount(100)).size() == 1);
+  tier.Learn(EndAt(10, 7));
+  CHECK(tier.EndsBehind(7, TokenCount(100)) == Ends{TokenCount(10)});
+  CHECK(tier.EndsBehind(9, TokenCount(100)).size() == 2);
+}
+
 TEST_CASE("reads that took longer than expected make the next ones look dearer") {
   MemoryObjectStore store;
   store.read_bytes_per_second = 1e6;
