@@ -9,6 +9,8 @@ namespace {
 constexpr double kAssumedBytesPerSecond = 150e6;
 constexpr double kObjectUs = 200;  // a request's way through queues and threads
 constexpr int64_t kPauseAfterFailureUs = 5'000'000;
+// Behind one tag: more than a run has. Who writes to a shared store could send any number.
+constexpr size_t kMostLengths = 1024;
 constexpr double kSmoothing = 0.25;
 // A try in some hundred reads that are declined costs less than a hundredth.
 constexpr double kForgetting = 0.02;
@@ -42,6 +44,7 @@ void Tier::Learn(const ObjectMetadata& metadata) {
   std::vector<TokenCount>& ends = ends_[object->before];
   const auto at = std::ranges::lower_bound(ends, object->to);
   if (at != ends.end() && *at == object->to) return;
+  if (ends.size() >= kMostLengths) return;
   ends.insert(at, object->to);
   learned_.emplace_back(object->before, object->to);
   if (learned_.size() > most_ends_) ForgetFirstEnd();

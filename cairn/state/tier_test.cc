@@ -59,6 +59,15 @@ TEST_CASE("a tier remembers so many ends, and forgets those that it learned firs
   CHECK(tier.EndsBehind(9, TokenCount(100)).size() == 2);
 }
 
+TEST_CASE("behind one tag a tier remembers no more lengths than honest stores have") {
+  MemoryObjectStore store;
+  Tier tier("disk", store);
+  for (int64_t to = 100'000; to > 0; --to) tier.Learn(EndAt(to, 7));
+  CHECK(tier.EndsBehind(7, TokenCount(100'000)).size() == 1024);
+  tier.Learn(EndAt(10, 8));
+  CHECK(tier.EndsBehind(8, TokenCount(100)).size() == 1);
+}
+
 TEST_CASE("reads that took longer than expected make the next ones look dearer") {
   MemoryObjectStore store;
   store.read_bytes_per_second = 1e6;
