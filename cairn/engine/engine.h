@@ -111,6 +111,9 @@ class GenerationListener {
   // False ends this answer here (kStopped); the token counts as one of it.
   virtual bool OnToken(const GeneratedToken& token) = 0;
   virtual void OnEnd(const GenerationEnded& end) = 0;
+  // Asked when an answer ends, before OnEnd: whether it calls a tool, whose result will then come
+  // back soon. A hint for what to keep.
+  virtual bool CallsTool(GenerationId /*id*/, int32_t /*answer*/) { return false; }
   // Of the chunks of a long prompt, so that somebody can watch.
   virtual void OnPromptProgress(GenerationId /*id*/, TokenCount /*done*/, TokenCount /*total*/) {}
 };

@@ -157,9 +157,22 @@ void Scheduler::EndAll(Generation& generation, GenerationEnd reason, std::string
   }
 }
 
+// What is known of an answer that may help to tell when somebody asks on.
+Turn Scheduler::TurnOf(const Answer& answer, GenerationEnd reason) const {
+  Turn turn{.end = TurnEnd::kUnknown, .answer = TokenCount(answer.produced)};
+  const Generation& generation = *answer.generation;
+  if (reason == GenerationEnd::kEnd || reason == GenerationEnd::kStopped) {
+    turn.end = generation.listener->CallsTool(generation.id, answer.index) ? TurnEnd::kToolCall
+                                                                           : TurnEnd::kEndOfTurn;
+  } else if (reason == GenerationEnd::kLength || reason == GenerationEnd::kContext) {
+    turn.end = TurnEnd::kLength;
+  }
+  return turn;
+}
+
 void Scheduler::End(Answer& answer, GenerationEnd reason, std::string_view problem) {
   Generation& generation = *answer.generation;
-  if (answer.lease) GiveBack(answer);
+  if (answer.lease) GiveBack(answer, TurnOf(answer, reason));
   if (answer.stage == Answer::Stage::kWaiting) std::erase(waiting_, &answer);
   answer.stage = Answer::Stage::kEnded;
   answer.waits_for = nullptr;

@@ -83,7 +83,8 @@ class Scheduler final : public Engine {
   void Wait(Answer& answer);
   // If one that runs is reading what it begins with.
   void WaitForRunning(Answer& answer);
-  void GiveBack(Answer& answer);
+  void GiveBack(Answer& answer, const Turn& turn = {});
+  Turn TurnOf(const Answer& answer, GenerationEnd reason) const;
   void Preempt(Answer& answer);
   void GoAlone(Answer& answer);
   void MakeRoomFor(Answer& answer);

@@ -143,9 +143,9 @@ void Scheduler::NoteRead(Answer& answer) {
   answer.sharer = answer.shares > TokenCount(0) ? shared.with : nullptr;
 }
 
-void Scheduler::GiveBack(Answer& answer) {
+void Scheduler::GiveBack(Answer& answer, const Turn& turn) {
   if (answer.ready && !answer.alone) {
-    state_.Close(*answer.lease, answer.ReadTokens(), options_.now_us());
+    state_.Close(*answer.lease, answer.ReadTokens(), options_.now_us(), turn);
   } else {
     state_.Drop(*answer.lease);
   }

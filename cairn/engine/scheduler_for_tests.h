@@ -39,6 +39,7 @@ struct FakeEngineOptions {
   int64_t max_sequences = 1024;
   ObjectStore* tier = nullptr;
   ByteAccount* account = nullptr;
+  EvictionPolicy* policy = nullptr;  // outlives the engine; null: the default
   EngineOptions engine{
       .context = TokenCount(16384), .target_step_us = 0, .target_gap = 0, .weights = "fake"};
 };
@@ -53,6 +54,7 @@ class FakeEngine {
                                                .account = options.account});
     StateManager::Options state;
     state.run_tokens = TokenCount(32);
+    state.shared_policy = options.policy;
     if (options.tier != nullptr) state.tiers.push_back({.name = "tier", .objects = options.tier});
     manager = *StateManager::Make(*store, state);
     options.engine.now_us = Clock();

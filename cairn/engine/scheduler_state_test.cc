@@ -37,6 +37,28 @@ bool Follows(const TokenConstraint& constraint, std::span<const TokenId> tokens)
   return true;
 }
 
+// Notes the turns that paths are kept with; nothing ever goes.
+class TurnRecorder final : public EvictionPolicy {
+ public:
+  std::string_view name() const override { return "recorder"; }
+  void Add(EvictionEntry& entry) override { entry.held = true; }
+  void Remove(EvictionEntry& entry) override { entry.held = false; }
+  EvictionEntry* Victim() override { return nullptr; }
+  void Kept(EvictionEntry& path, int64_t) override { last = path.path.turn; }
+
+  Turn last;
+};
+
+class ToolCaller final : public GenerationListener {
+ public:
+  bool OnToken(const GeneratedToken& token) override { return !stops || token.answer < 0; }
+  void OnEnd(const GenerationEnded&) override {}
+  bool CallsTool(GenerationId, int32_t) override { return calls_tool; }
+
+  bool stops = false;
+  bool calls_tool = false;
+};
+
 }  // namespace
 
 TEST_CASE("an answer that had to make room goes on as if nothing had been") {
@@ -366,6 +388,24 @@ TEST_CASE("where nothing may come next one answer fails, and the others don't no
   CHECK(fake.recorder.Of(failed).problem.find("no token may come next") != std::string::npos);
   CHECK(fake.recorder.Of(good).answers == SoloAnswers(RequestOf(SomeTokens(10, 2), 40), {}));
   CHECK(fake.engine->stats().failed == 1);
+}
+
+TEST_CASE("what is kept knows how its answer ended, and whether a tool will come back with more") {
+  TurnRecorder policy;
+  FakeEngine fake({.policy = &policy});
+  ToolCaller listener;
+  const auto turn = [&](int64_t max_tokens, bool stops, bool calls_tool) {
+    listener.stops = stops;
+    listener.calls_tool = calls_tool;
+    REQUIRE(fake.engine->Submit(RequestOf(SomeTokens(40, 3), max_tokens), listener).has_value());
+    RunAll(*fake.engine);
+    return policy.last;
+  };
+  CHECK(turn(7, false, false).end == TurnEnd::kLength);
+  CHECK(policy.last.answer == TokenCount(7));
+  CHECK(turn(7, true, false).end == TurnEnd::kEndOfTurn);
+  CHECK(policy.last.answer == TokenCount(1));
+  CHECK(turn(7, true, true).end == TurnEnd::kToolCall);
 }
 
 }  // namespace cairn

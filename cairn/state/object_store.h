@@ -5,7 +5,8 @@
 // 1. An object whose Put was acknowledged is returned bit for bit, or it is absent: because it was
 //    evicted under the bound, erased, or found damaged (which is counted and reported).
 // 2. Nothing else is ever returned. A damaged or half-written object is absent.
-// 3. An acknowledged Erase lasts: only a later Put brings the key back.
+// 3. An acknowledged Erase lasts: only a later Put brings the key back. (A medium that damages the
+//    record of it may bring back the object, bit for bit.)
 // 4. A failed Put changes nothing that a reader can see, and the store goes on.
 // The same key always stands for the same bytes; that is the caller's promise.
 //
