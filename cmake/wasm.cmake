@@ -1,4 +1,4 @@
-# Target cairn_web: the page of `cairn size --html` as data in the program.
+# Target cairn_web: the pages of `cairn size --html` and of `cairn serve` as data in the program.
 #
 # The estimator inside the page is base, spec and sizing compiled to WebAssembly from the very files
 # the program is made of. clang and lld bring the compiler, Debian's wasi-libc and libc++ for wasm32
@@ -72,18 +72,22 @@ add_custom_command(
   COMMENT "Linking WebAssembly estimator.wasm"
   VERBATIM)
 
-file(GLOB page_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/web/estimator/*)
-set(page ${wasm_folder}/estimator.html)
+# One HTML document each, with all it needs inside.
+file(GLOB page_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/web/estimator/* ${CMAKE_SOURCE_DIR}/web/serve/*
+     ${CMAKE_SOURCE_DIR}/web/shared/*)
+set(estimator_page ${wasm_folder}/estimator.html)
+set(serve_page ${wasm_folder}/serve.html)
 add_custom_command(
-  OUTPUT ${page}
-  COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/web/assemble.py ${wasm_folder}/estimator.wasm ${page}
+  OUTPUT ${estimator_page} ${serve_page}
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/web/assemble.py estimator ${estimator_page} ${wasm_folder}/estimator.wasm
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/web/assemble.py serve ${serve_page}
   DEPENDS ${wasm_folder}/estimator.wasm ${CMAKE_SOURCE_DIR}/web/assemble.py ${page_sources}
-  COMMENT "Assembling estimator.html"
+  COMMENT "Assembling the pages"
   VERBATIM)
 
 enable_language(ASM)
 configure_file(${CMAKE_SOURCE_DIR}/web/page_template.S.in ${wasm_folder}/page_template.S @ONLY)
-set_source_files_properties(${wasm_folder}/page_template.S PROPERTIES OBJECT_DEPENDS ${page})
+set_source_files_properties(${wasm_folder}/page_template.S PROPERTIES OBJECT_DEPENDS "${estimator_page};${serve_page}")
 add_library(cairn_web STATIC ${CMAKE_SOURCE_DIR}/web/page_template.cc ${wasm_folder}/page_template.S)
 target_link_libraries(cairn_web PRIVATE cairn_flags)
 target_include_directories(cairn_web PUBLIC ${CMAKE_SOURCE_DIR})

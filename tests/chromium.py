@@ -118,8 +118,11 @@ class Chromium:
 
     def open(self, path, fragment=""):
         """Loads a file; returns when its load event has fired."""
+        self.visit(pathlib.Path(path).resolve().as_uri() + fragment)
+
+    def visit(self, address):
+        """Loads what is at an address; returns when its load event has fired."""
         self.problems, self.requests, self.loaded = [], [], False
-        address = pathlib.Path(path).resolve().as_uri() + fragment
         self.call("Page.navigate", url="about:blank")
         self.call("Page.navigate", url=address)
         deadline = time.monotonic() + LIMIT_S
@@ -143,8 +146,10 @@ class Chromium:
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def press(self, key, code=None):
-        for kind in ("rawKeyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=code or key,
+        # What activates links and buttons is the character that Enter types.
+        typed = {"text": "\r"} if key == "Enter" else {}
+        for kind in ("keyDown" if typed else "rawKeyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=code or key, **typed,
                       windowsVirtualKeyCode={"Tab": 9, "ArrowRight": 39, "ArrowLeft": 37, "Enter": 13}.get(key, 0))
 
     def screenshot(self, path):

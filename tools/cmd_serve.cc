@@ -20,6 +20,7 @@
 #include "tools/commands.h"
 #include "tools/generation.h"
 #include "tools/serve_args.h"
+#include "tools/serve_pages.h"
 #include "tools/serve_state.h"
 #include "tools/terminal.h"
 
@@ -133,6 +134,8 @@ Status ServeUntilStopped(const ServeArgs& args, Serving& serving, ApiServerOptio
     figures.policy = args.eviction;
     return figures;
   };
+  options.state_details = [&](StateFigures& to) { AddDetailsOf(*serving.state, to); };
+  options.pages = ServedPages(args.model.model, serving.served.name);
   options.on_drain = [] { fmt::print(stderr, "cairn: stopping; a second signal ends at once\n"); };
   ApiServer api(serving.served, std::move(options));
   CAIRN_ASSIGN(const std::unique_ptr<HttpServer> http, HttpServer::Listen(args.HttpOptions(), api));

@@ -3,6 +3,10 @@
 namespace cairn {
 namespace {
 
+// A look at so many blocks is some milliseconds between two steps.
+constexpr BlockCount kBlocksLookedAt{1 << 20};
+constexpr size_t kNodesShown = 200;
+
 void FillOccupancy(const StateStore& store, StateFigures& to) {
   to.budget_bytes = store.stats().budget.value();
   to.live_bytes = store.stats().live.value();
@@ -55,6 +59,24 @@ StateFigures FiguresOf(StateManager& state) {
   to.refused = state.stats().refused;
   FillTiers(state, to);
   return to;
+}
+
+void AddDetailsOf(const StateManager& state, StateFigures& to) {
+  if (const std::optional<StateManager::Use> use = state.UseOfBytes(kBlocksLookedAt)) {
+    to.use = {.running_bytes = use->running.value(),
+              .in_use_bytes = use->in_use.value(),
+              .kept_bytes = use->kept.value(),
+              .snapshot_bytes = use->snapshots.value(),
+              .waiting_bytes = use->waiting.value()};
+  }
+  for (const PrefixTree::NodeSummary& node : state.tree().Summary(kNodesShown)) {
+    to.shown_nodes.push_back({.parent = node.parent,
+                              .tokens = node.tokens,
+                              .bytes = node.bytes.value(),
+                              .points = node.points,
+                              .children = node.children,
+                              .locked = node.locked});
+  }
 }
 
 }  // namespace cairn

@@ -9,6 +9,8 @@ namespace cairn {
 
 // On the thread of the state's owner.
 StateFigures FiguresOf(StateManager& state);
+// What the bytes are for, and a picture of the tree.
+void AddDetailsOf(const StateManager& state, StateFigures& to);
 
 }  // namespace cairn
 

@@ -7,6 +7,8 @@ namespace {
 
 // What needs no key says nothing of requests and state.
 constexpr Route kRoutes[] = {
+    {"/", "GET", Endpoint::kPage, false},
+    {"/size", "GET", Endpoint::kPage, false},
     {"/health", "GET", Endpoint::kHealth, false},
     {"/v1/health", "GET", Endpoint::kHealth, false},
     {"/models", "GET", Endpoint::kModels, false},

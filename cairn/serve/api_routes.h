@@ -20,6 +20,7 @@ enum class Endpoint : uint8_t {
   kTokenize,
   kDetokenize,
   kApplyTemplate,
+  kPage,        // for browsers
   kNotOffered,  // known from other servers, and answered as they do when it is switched off
 };
 

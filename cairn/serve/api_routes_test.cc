@@ -16,6 +16,7 @@ TEST_CASE("a path leads to its endpoint, and nothing near it does") {
 TEST_CASE("only what says nothing of others needs no key") {
   CHECK_FALSE(FindRoute("/health")->needs_key);
   CHECK_FALSE(FindRoute("/v1/models")->needs_key);
+  CHECK_FALSE(FindRoute("/")->needs_key);
   CHECK(FindRoute("/metrics")->needs_key);
   CHECK(FindRoute("/state")->needs_key);
   CHECK(FindRoute("/tokenize")->needs_key);

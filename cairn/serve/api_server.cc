@@ -96,6 +96,7 @@ class ApiServer::Impl {
   void Finish(ExchangeId id);
   void Send(ExchangeId id, Answering& a, std::string events);
   void Forget(ExchangeId id);
+  void ShowPage(ExchangeId id, const Route& route, const HttpRequest& request);
   void Inspect(ExchangeId id, const Route& route);
   void Answer(ExchangeId id, std::string_view route, HttpResponse response);
   void AnswerError(ExchangeId id, const Route* route, const ApiError& error);
@@ -144,6 +145,8 @@ void ApiServer::Impl::OnRequest(ExchangeId id, HttpRequest request) {
 
 void ApiServer::Impl::Dispatch(ExchangeId id, const Route& route, HttpRequest request, int key) {
   switch (route.endpoint) {
+    case Endpoint::kPage:
+      return ShowPage(id, route, request);
     case Endpoint::kHealth:
       return Answer(id, route.path, {.body = HealthJson()});
     case Endpoint::kModels:
@@ -372,10 +375,21 @@ void ApiServer::Impl::OnSignal() {
 
 // ---- What is told about the server itself ----
 
+void ApiServer::Impl::ShowPage(ExchangeId id, const Route& route, const HttpRequest& request) {
+  const auto page = std::ranges::find(options_.pages, route.path, &WebPage::path);
+  if (page == options_.pages.end()) {
+    return AnswerError(
+        id, &route,
+        {.type = ApiErrorType::kNotSupported, .message = "this server has no such page"});
+  }
+  Answer(id, route.path, RespondWithPage(*page, request.Header("If-None-Match")));
+}
+
 void ApiServer::Impl::Inspect(ExchangeId id, const Route& route) {
   engine_->Inspect([this, id, &route](const Engine& engine) {
     StateFigures state;
     if (options_.state_figures) state = options_.state_figures();
+    if (route.endpoint == Endpoint::kState && options_.state_details) options_.state_details(state);
     http_->Post([this, id, &route, stats = engine.stats(), state = std::move(state)] {
       if (route.endpoint == Endpoint::kState) {
         return Answer(id, route.path, {.body = StateReportJson(state, stats)});

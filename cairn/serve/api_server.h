@@ -23,6 +23,7 @@
 #include "cairn/serve/http_server.h"
 #include "cairn/serve/prepare_answer.h"
 #include "cairn/serve/state_report.h"
+#include "cairn/serve/web_page.h"
 
 namespace cairn {
 
@@ -35,6 +36,10 @@ struct ApiServerOptions {
   int64_t drain_us = 30'000'000;                          // after a signal, until answers are cut
   // Fills in the state's figures, on the engine's thread; empty: none are known.
   std::function<StateFigures()> state_figures;
+  // Adds what only GET /state shows and takes longer to find; on the engine's thread, or empty.
+  std::function<void(StateFigures&)> state_details;
+  // What browsers are given; none: there are no pages.
+  std::vector<WebPage> pages = {};
   // Called once, when a signal has begun the end.
   std::function<void()> on_drain;
 };

@@ -243,4 +243,24 @@ TEST_CASE("after a signal what is being answered is finished, and then the serve
 }
 
 }  // namespace
+TEST_CASE("a page is shown without a key, by GET and HEAD, and not again to who has it") {
+  ApiServerOptions options;
+  options.keys = *ApiKeys::Make({"secret"});
+  options.pages.push_back(MakeWebPage(
+      "/", R"(<meta http-equiv="Content-Security-Policy" content="default-src 'none'">)"));
+  const std::string tag = options.pages.front().tag;
+  Served served({}, std::move(options));
+  const std::string page = served.Get("/?a=b");
+  CHECK(StatusOf(page) == 200);
+  CHECK(BodyOf(page).starts_with("<meta"));
+  CHECK(StatusOf(served.Get("/", "If-None-Match: " + tag + "\r\n")) == 304);
+  RawClient client = served.Connect();
+  client.Send("HEAD / HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const std::string head = client.ReadAll();
+  CHECK(head.contains("ETag: " + tag));
+  CHECK(BodyOf(head).empty());
+  CHECK(StatusOf(served.Get("/size")) == 501);  // none was given
+  CHECK(StatusOf(served.Get("/state")) == 401);
+}
+
 }  // namespace cairn

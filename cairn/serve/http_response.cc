@@ -11,6 +11,8 @@ std::string_view ReasonOf(int status) {
   switch (status) {
     case 200:
       return "OK";
+    case 304:
+      return "Not Modified";
     case 400:
       return "Bad Request";
     case 401:
@@ -39,16 +41,19 @@ std::string_view ReasonOf(int status) {
 }  // namespace
 
 std::string HttpHead(const HttpResponse& response, HttpBody body, std::string_view connection) {
-  // Answers are nobody else's, and browsers mustn't guess what they are.
+  // Browsers mustn't guess what an answer is.
   std::string head = fmt::format(
-      "HTTP/1.1 {} {}\r\nServer: cairn\r\nContent-Type: {}\r\nCache-Control: no-store\r\n"
+      "HTTP/1.1 {} {}\r\nServer: cairn\r\nContent-Type: {}\r\nCache-Control: {}\r\n"
       "X-Content-Type-Options: nosniff\r\nConnection: {}\r\n",
-      response.status, ReasonOf(response.status), response.content_type, connection);
+      response.status, ReasonOf(response.status), response.content_type, response.cache_control,
+      connection);
   for (const auto& [name, value] : response.headers) {
     CAIRN_CHECK(value.find_first_of("\r\n") == std::string::npos);
     head += fmt::format("{}: {}\r\n", name, value);
   }
-  if (body == HttpBody::kSized) head += fmt::format("Content-Length: {}\r\n", response.body.size());
+  // What hasn't changed has no body, and no length to say.
+  if (body == HttpBody::kSized && response.status != 304)
+    head += fmt::format("Content-Length: {}\r\n", response.body.size());
   if (body == HttpBody::kChunked) head += "Transfer-Encoding: chunked\r\n";
   return head + "\r\n";
 }

@@ -14,6 +14,7 @@ struct HttpResponse {
   std::string content_type = "application/json; charset=utf-8";
   std::string body = {};
   std::vector<std::pair<std::string, std::string>> headers = {};
+  std::string cache_control = "no-store";  // answers are nobody else's
 };
 
 enum class HttpBody : uint8_t { kSized, kChunked, kUntilClose };

@@ -25,6 +25,33 @@ Json OccupancyJson(const StateFigures& state) {
           {"bytes_per_token", state.bytes_per_token}, {"classes", std::move(classes)}};
 }
 
+Json UseJson(const StateFigures& state) {
+  if (!state.use) return nullptr;
+  return {{"running", state.use->running_bytes},
+          {"in_use", state.use->in_use_bytes},
+          {"kept", state.use->kept_bytes},
+          {"snapshots", state.use->snapshot_bytes},
+          {"waiting_to_be_written", state.use->waiting_bytes}};
+}
+
+Json TreeJson(const StateFigures& state) {
+  Json shown = Json::array();
+  for (const StateFigures::Node& node : state.shown_nodes) {
+    shown.push_back({{"parent", node.parent},
+                     {"tokens", node.tokens},
+                     {"bytes", node.bytes},
+                     {"points", node.points},
+                     {"children", node.children},
+                     {"locked", node.locked}});
+  }
+  return {{"policy", state.policy},
+          {"nodes", state.nodes},
+          {"points", state.points},
+          {"evictions", state.evictions},
+          {"evicted_tokens", state.evicted_tokens},
+          {"shown", std::move(shown)}};
+}
+
 Json TiersJson(const StateFigures& state) {
   Json tiers = Json::array();
   for (const StateFigures::Tier& tier : state.tiers) {
@@ -56,12 +83,8 @@ std::string StateReportJson(const StateFigures& state, const EngineStats& engine
   const int64_t hits = state.memory_tokens + state.loaded_tokens;
   const Json report = {{"object", "cairn.state"},
                        {"occupancy", OccupancyJson(state)},
-                       {"tree",
-                        {{"policy", state.policy},
-                         {"nodes", state.nodes},
-                         {"points", state.points},
-                         {"evictions", state.evictions},
-                         {"evicted_tokens", state.evicted_tokens}}},
+                       {"bytes_by_use", UseJson(state)},
+                       {"tree", TreeJson(state)},
                        {"hits",
                         {{"sequences_opened", state.opened},
                          {"tokens_asked", state.opened_tokens},

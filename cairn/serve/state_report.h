@@ -5,6 +5,7 @@
 #define CAIRN_SERVE_STATE_REPORT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,15 @@ struct StateFigures {
     int64_t live_blocks = 0;
   };
   std::vector<BlockClass> classes;
+  // What the live bytes are for; absent where looking would take too long.
+  struct Use {
+    int64_t running_bytes = 0;   // of answers alone
+    int64_t in_use_bytes = 0;    // kept, and answers go on from it
+    int64_t kept_bytes = 0;      // kept, and may go
+    int64_t snapshot_bytes = 0;  // kept points to resume from
+    int64_t waiting_bytes = 0;   // only to be written to a tier
+  };
+  std::optional<Use> use;
 
   // The tree of what is kept.
   std::string policy;
@@ -33,6 +43,16 @@ struct StateFigures {
   int64_t points = 0;
   int64_t evictions = 0;
   int64_t evicted_tokens = 0;
+  // A bounded picture of it, parents first; no tokens and no owners.
+  struct Node {
+    int64_t parent = -1;  // in this list
+    int64_t tokens = 0;
+    int64_t bytes = 0;
+    int64_t points = 0;
+    int64_t children = 0;
+    bool locked = false;
+  };
+  std::vector<Node> shown_nodes;
 
   // Where prompts' state came from.
   int64_t opened = 0;

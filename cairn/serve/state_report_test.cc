@@ -27,6 +27,21 @@ TEST_CASE("the report says what is held, by class and tier, and how often a pref
   CHECK(report["problem"].is_null());
 }
 
+TEST_CASE("the report says what bytes are for, and how the tree looks, where that is known") {
+  StateFigures state;
+  state.use = {.kept_bytes = 7, .waiting_bytes = 2};
+  state.shown_nodes = {{.tokens = 9}, {.parent = 0, .bytes = 5, .locked = true}};
+  const auto report = nlohmann::json::parse(StateReportJson(state, {}));
+  CHECK(report["bytes_by_use"]["kept"] == 7);
+  CHECK(report["bytes_by_use"]["waiting_to_be_written"] == 2);
+  CHECK(report["tree"]["shown"][0]["parent"] == -1);
+  CHECK(report["tree"]["shown"][1]["parent"] == 0);
+  CHECK(report["tree"]["shown"][1]["locked"] == true);
+  const auto bare = nlohmann::json::parse(StateReportJson({}, {}));
+  CHECK(bare["bytes_by_use"].is_null());
+  CHECK(bare["tree"]["shown"].empty());
+}
+
 TEST_CASE("rates before anything was asked are zero") {
   const auto report = nlohmann::json::parse(StateReportJson({}, {}));
   CHECK(report["hits"]["rate"] == 0);

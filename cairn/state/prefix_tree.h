@@ -17,6 +17,7 @@
 #define CAIRN_STATE_PREFIX_TREE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -99,6 +100,20 @@ class PrefixTree {
   bool EvictOne(Bytes wanted);
 
   const Stats& stats() const { return stats_; }
+  // A picture of the tree, without tokens and keys.
+  struct NodeSummary {
+    int64_t parent = -1;  // in Summary's list; -1: it begins where sequences begin
+    int64_t tokens = 0;
+    Bytes bytes;  // of its rows and points, blocks shared with others included
+    int64_t points = 0;
+    int64_t children = 0;
+    bool locked = false;  // a live path ends in it or below it
+  };
+  // The nodes nearest to the roots, at most so many; parents come before their children.
+  std::vector<NodeSummary> Summary(size_t max_nodes) const;
+  enum class Part : uint8_t { kLockedRows, kRows, kPoints };
+  // Every reference that the tree holds; the parts in this order.
+  void ForEachRef(const std::function<void(Part, const BlockRef&)>& visit) const;
   // CHECKs the invariants, and the store's with the tree's references and `others`.
   void Audit(const KeptVisitor& others = {}) const;
 

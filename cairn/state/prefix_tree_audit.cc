@@ -28,8 +28,8 @@ void PrefixTree::Audit(const KeptVisitor& others) const {
   cairn::Audit(store_, [&](const RefVisitor& visit) {
     if (others) others(visit);
     for (const Node* node : nodes) {
-      ForEachRef(node->rows, visit);
-      for (const auto& point : node->points) ForEachRef(point->state, visit);
+      cairn::ForEachRef(node->rows, visit);
+      for (const auto& point : node->points) cairn::ForEachRef(point->state, visit);
     }
   });
 }

@@ -222,4 +222,29 @@ TEST_CASE("a path of many turns is torn down without running out of stack") {
   CHECK(fed.tree().stats().nodes == 4001);
 }
 
+TEST_CASE("a summary shows what begins alike once, the nodes nearest to the roots first") {
+  Fed fed({MakeRows("keys", Lifetime::All())});
+  fed.ReadAndEnd(Numbers(64));
+  fed.ReadAndEnd(Numbers(80, 32));
+  fed.ReadAndEnd(Numbers(16), 1);
+  Fed::Live live = fed.Read(Numbers(64));
+  const auto nodes = fed.tree().Summary(10);
+  REQUIRE(nodes.size() == 4);
+  CHECK(nodes[0].tokens == 32);
+  CHECK(nodes[0].children == 2);
+  CHECK(nodes[0].locked);
+  CHECK(nodes[0].bytes == Bytes(2 * kBlock));
+  CHECK(nodes[1].tokens == 16);  // another tenant's
+  CHECK(nodes[1].parent == -1);
+  CHECK_FALSE(nodes[1].locked);
+  CHECK(nodes[2].tokens == 48);
+  CHECK(nodes[2].parent == 0);
+  CHECK_FALSE(nodes[2].locked);
+  CHECK(nodes[3].tokens == 32);
+  CHECK(nodes[3].locked);
+  CHECK(fed.tree().Summary(3).size() == 3);
+  CHECK(fed.tree().Summary(0).empty());
+  fed.End(live);
+}
+
 }  // namespace cairn

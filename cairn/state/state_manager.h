@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -144,6 +145,16 @@ class StateManager {
   const Stats& stats() const { return stats_; }
   const TierWriter::Stats& writes() const { return writer_.stats(); }
   std::span<const Tier> tiers() const { return tiers_; }
+  // What the live bytes are for: each block counts once, where it is named first.
+  struct Use {
+    Bytes in_use;     // rows that are kept and that live sequences go on from
+    Bytes kept;       // rows that may go
+    Bytes snapshots;  // points
+    Bytes waiting;    // kept for nobody but the tiers' writer
+    Bytes running;    // of live sequences alone, or on its way from a tier
+  };
+  // Nothing, where more than so many blocks would have to be looked at.
+  std::optional<Use> UseOfBytes(BlockCount max_blocks) const;
   // CHECKs the invariants of all parts, and that every block is somebody's.
   void Audit() const;
 

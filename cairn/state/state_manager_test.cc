@@ -231,4 +231,33 @@ TEST_CASE("managers of several models share one budget, and what one wants goes 
   }
 }
 
+TEST_CASE("Live bytes are divided by use, each block once") {
+  for (const bool with_fixed : {false, true}) {
+    Fed fed(with_fixed);
+    const Tokens kept = Numbers(64);
+    const LeaseId a = fed.Open(kept);
+    REQUIRE(fed.Read(a, kept));
+    CHECK(fed.manager().UseOfBytes(BlockCount(100))->running == fed.store().LiveBytes());
+    fed.Close(a, kept);
+    auto use = *fed.manager().UseOfBytes(BlockCount(100));
+    CHECK(use.running == Bytes(0));
+    CHECK(use.in_use == Bytes(0));
+    CHECK(use.kept == Bytes(64 * kRow));
+    CHECK(use.kept + use.snapshots == fed.store().LiveBytes());
+    CHECK((use.snapshots > Bytes(0)) == with_fixed);
+
+    Tokens more = kept;
+    for (int32_t i = 0; i < 16; ++i) more.emplace_back(1000 + i);
+    const LeaseId b = fed.Open(more);
+    REQUIRE(fed.Read(b, more));
+    use = *fed.manager().UseOfBytes(BlockCount(100));
+    CHECK(use.in_use == Bytes(64 * kRow));
+    CHECK(use.kept == Bytes(0));
+    CHECK(use.running == fed.store().LiveBytes() - use.in_use - use.snapshots);
+    CHECK(use.running >= Bytes(16 * kRow));
+    CHECK_FALSE(fed.manager().UseOfBytes(BlockCount(1)).has_value());
+    fed.Close(b, more);
+  }
+}
+
 }  // namespace cairn

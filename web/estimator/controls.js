@@ -1,7 +1,5 @@
 // The controls: a question's members, named like the command line's flags, and the inputs for them.
 
-const element = (id) => document.getElementById(id);
-
 // Eight steps to a doubling; the numbers between powers of two are round in binary.
 const octaves = {
   toSlider: (value) => {

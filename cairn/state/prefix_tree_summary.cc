@@ -1,0 +1,55 @@
+// What a PrefixTree shows of itself to people: sizes and shapes, no tokens, no keys.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cairn/state/prefix_tree.h"
+
+namespace cairn {
+
+std::vector<PrefixTree::NodeSummary> PrefixTree::Summary(size_t max_nodes) const {
+  std::vector<NodeSummary> summary;
+  std::vector<std::pair<const Node*, int64_t>> level;  // and its parent in the list
+  const auto add_children = [](const Node& node, int64_t index, auto& to) {
+    for (const auto& [token, child] : node.children) to.emplace_back(child.get(), index);
+  };
+  for (const auto& [key, root] : roots_) add_children(*root, -1, level);
+  while (!level.empty() && summary.size() < max_nodes) {
+    // Siblings by length: neither by what they say nor by the accidents of a hash.
+    std::ranges::sort(level, [](const auto& a, const auto& b) {
+      return std::pair(a.second, b.first->tokens.size()) <
+             std::pair(b.second, a.first->tokens.size());
+    });
+    level.resize(std::min(level.size(), max_nodes - summary.size()));
+    std::vector<std::pair<const Node*, int64_t>> next;
+    for (const auto& [node, parent] : level) {
+      NodeSummary each{.parent = parent,
+                       .tokens = static_cast<int64_t>(node->tokens.size()),
+                       .bytes = BytesOf(store_.layout(), node->rows),
+                       .points = static_cast<int64_t>(node->points.size()),
+                       .children = static_cast<int64_t>(node->children.size()),
+                       .locked = node->locks > 0};
+      for (const auto& point : node->points) each.bytes += BytesOf(store_.layout(), point->state);
+      add_children(*node, static_cast<int64_t>(summary.size()), next);
+      summary.push_back(each);
+    }
+    level = std::move(next);
+  }
+  return summary;
+}
+
+void PrefixTree::ForEachRef(const std::function<void(Part, const BlockRef&)>& visit) const {
+  const std::vector<const Node*> nodes = AllNodes();
+  for (const Part part : {Part::kLockedRows, Part::kRows, Part::kPoints}) {
+    const RefVisitor visit_part = [&](const BlockRef& block) { visit(part, block); };
+    for (const Node* node : nodes) {
+      if (part == Part::kPoints) {
+        for (const auto& point : node->points) cairn::ForEachRef(point->state, visit_part);
+      } else if ((node->locks > 0) == (part == Part::kLockedRows)) {
+        cairn::ForEachRef(node->rows, visit_part);
+      }
+    }
+  }
+}
+
+}  // namespace cairn
