@@ -28,23 +28,29 @@ class Traces(unittest.TestCase):
         self.path = pathlib.Path(scratch.name) / "trace.gz"
 
     def test_requests_with_block_ids_keep_their_order(self):
-        write_lines(self.path, [{"timestamp": 2500, "hash_ids": [7, 8]}, {"timestamp": 2500, "hash_ids": [7]}])
-        self.assertEqual(list(state.mooncake_requests(self.path)), [(2.5, [(7, 1), (8, 1)]), (2.5, [(7, 1)])])
+        write_lines(self.path, [{"timestamp": 2500, "hash_ids": [7, 8], "output_length": 3},
+                                {"timestamp": 2500, "hash_ids": [7], "output_length": 0}])  # fmt: skip
+        self.assertEqual(list(state.mooncake_requests(self.path)),
+                         [(2.5, (3, 0), [(7, 1), (8, 1)]), (2.5, (0, 0), [(7, 1)])])  # fmt: skip
 
     def test_sessions_share_no_blocks_and_their_requests_mix_by_time(self):
-        session = {"requests": [{"t": 0, "hash_rle": [[0, 3]]},
-                                {"t": 10, "requests": [{"t": 5, "hash_rle": [[0, 3], [9, 2]]}]}]}  # fmt: skip
+        asked = {"out": 4, "stop": "tool_use", "api_time": 2}
+        session = {"requests": [{"t": 0, "hash_rle": [[0, 3]], **asked},
+                                {"t": 10, "requests": [{"t": 5, "hash_rle": [[0, 3], [9, 2]], **asked}]}]}  # fmt: skip
         write_lines(self.path, [session, session])
         requests = state.agentic_requests(self.path)
-        self.assertEqual([time for time, _ in requests], sorted(time for time, _ in requests))
-        blocks = [{block for first, count in runs for block in range(first, first + count)} for _, runs in requests]
+        self.assertEqual([time for time, *_ in requests], sorted(time for time, *_ in requests))
+        self.assertEqual({turn for _, turn, _ in requests}, {(4, state.TURN_ENDS["tool_use"])})
+        ends = state.agentic_requests(self.path, at_end=True)
+        self.assertEqual([time + 2 for time, *_ in requests], [time for time, *_ in ends])
+        blocks = [{block for first, count in runs for block in range(first, first + count)} for *_, runs in requests]
         owners = {frozenset(b for b in found if b < 12) or frozenset(b - 12 for b in found) for found in blocks}
         self.assertEqual(len(requests), 4)
         self.assertEqual(owners, {frozenset({0, 1, 2}), frozenset({0, 1, 2, 9, 10})})
 
-    def test_the_worker_gets_times_and_runs(self):
-        state.write_requests([(1.5, [(4, 2), (9, 1)])], self.path)
-        self.assertEqual(struct.unpack("<diiiii", self.path.read_bytes()), (1.5, 2, 4, 2, 9, 1))
+    def test_the_worker_gets_times_turns_and_runs(self):
+        state.write_requests([(1.5, (7, 1), [(4, 2), (9, 1)])], self.path)
+        self.assertEqual(struct.unpack("<diiiiiii", self.path.read_bytes()), (1.5, 7, 1, 2, 4, 2, 9, 1))
 
 
 class Disk(unittest.TestCase):
