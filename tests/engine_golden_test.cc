@@ -40,7 +40,7 @@ struct Served {
   Recorder recorder;
 };
 
-std::map<int32_t, AnswerText> Solo(LoadedModel& loaded, const GenerationRequest& request) {
+std::map<int32_t, RecordedAnswer> Solo(LoadedModel& loaded, const GenerationRequest& request) {
   Served alone(loaded, Bytes(int64_t{1} << 30), {});
   const GenerationId id = alone.Submit(request);
   RunAll(*alone.engine);

@@ -3,7 +3,7 @@
 namespace cairn {
 namespace {
 
-// A look at so many blocks is some milliseconds between two steps.
+// A look at all blocks holds up the next step; it is left out where there are more.
 constexpr BlockCount kBlocksLookedAt{1 << 20};
 constexpr size_t kNodesShown = 200;
 

@@ -58,14 +58,14 @@ inline GenerationRequest CopyOf(const GenerationRequest& from) {
 }
 
 // What one answer was, to the bit.
-struct AnswerText {
+struct RecordedAnswer {
   std::vector<TokenId> tokens;
   std::vector<float> logprobs;
   std::vector<std::pair<TokenId, float>> likeliest;
   std::optional<GenerationEnd> end;
 
-  bool operator==(const AnswerText&) const = default;
-  bool BeginsAs(const AnswerText& whole) const {
+  bool operator==(const RecordedAnswer&) const = default;
+  bool BeginsAs(const RecordedAnswer& whole) const {
     if (tokens.size() > whole.tokens.size()) return false;
     const auto count = static_cast<ptrdiff_t>(tokens.size());
     return std::equal(tokens.begin(), tokens.end(), whole.tokens.begin()) &&
@@ -77,7 +77,7 @@ struct AnswerText {
 class Recorder final : public GenerationListener {
  public:
   struct Heard {
-    std::map<int32_t, AnswerText> answers;
+    std::map<int32_t, RecordedAnswer> answers;
     std::vector<int64_t> times_us;  // of tokens
     std::vector<int64_t> progress;
     GenerationUsage usage;
@@ -89,7 +89,7 @@ class Recorder final : public GenerationListener {
 
   bool OnToken(const GeneratedToken& token) override {
     Heard& heard = heard_[token.id];
-    AnswerText& answer = heard.answers[token.answer];
+    RecordedAnswer& answer = heard.answers[token.answer];
     CAIRN_CHECK(!heard.over && !answer.end);
     answer.tokens.push_back(token.token);
     answer.logprobs.push_back(token.logprob);
@@ -102,7 +102,7 @@ class Recorder final : public GenerationListener {
   }
   void OnEnd(const GenerationEnded& end) override {
     Heard& heard = heard_[end.id];
-    AnswerText& answer = heard.answers[end.answer];
+    RecordedAnswer& answer = heard.answers[end.answer];
     CAIRN_CHECK(!heard.over && !answer.end);
     CAIRN_CHECK(end.tokens == static_cast<int64_t>(answer.tokens.size()));
     answer.end = end.reason;

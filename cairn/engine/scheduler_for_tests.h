@@ -92,9 +92,9 @@ class FakeEngine {
 };
 
 // What the request's answers are when nobody else is there.
-inline std::map<int32_t, AnswerText> SoloAnswers(const GenerationRequest& request,
-                                                 FakeModel::Shape shape,
-                                                 TokenCount context = TokenCount(16384)) {
+inline std::map<int32_t, RecordedAnswer> SoloAnswers(const GenerationRequest& request,
+                                                     FakeModel::Shape shape,
+                                                     TokenCount context = TokenCount(16384)) {
   FakeEngineOptions options{.shape = shape};
   options.engine.context = context;
   FakeEngine alone(options);

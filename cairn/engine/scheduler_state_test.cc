@@ -275,7 +275,7 @@ TEST_CASE("after a restart an answer is the same, and its prompt is read from th
     MemoryObjectStore objects;
     objects.ends_at_once = true;
     const GenerationRequest request = SampledRequest(SomeTokens(300, 1), 20, 5);
-    std::map<int32_t, AnswerText> before;
+    std::map<int32_t, RecordedAnswer> before;
     for (const bool again : {false, true}) {
       FakeEngine fake({.shape = shape, .tier = &objects});
       const GenerationId id = fake.Submit(CopyOf(request));
@@ -365,7 +365,7 @@ TEST_CASE("an answer ends at an end token, when the listener says so, or where t
   const GenerationId stopped = fake.Submit(RequestOf(SomeTokens(10, 1), 40));
   RunAll(*fake.engine);
   const auto check = [&](GenerationId id, GenerationEnd end, ptrdiff_t tokens) {
-    const AnswerText& answer = fake.recorder.Of(id).answers.at(0);
+    const RecordedAnswer& answer = fake.recorder.Of(id).answers.at(0);
     CHECK(answer.end == end);
     CHECK(std::ranges::equal(answer.tokens, std::span(whole).first(static_cast<size_t>(tokens))));
   };

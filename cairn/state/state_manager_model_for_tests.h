@@ -111,6 +111,7 @@ class StateManagerModel {
         const auto size = static_cast<int64_t>(seen.tokens.size());
         const bool fits = manager_->stats().refused == 0 && scenario_.plenty;
         if (fits) CAIRN_CHECK(manager_->Origin(*id).resumed() == TokenCount(size));
+        restored_ += fits ? 1 : 0;
       }
       manager_->Drop(*id);
     }
@@ -121,6 +122,8 @@ class StateManagerModel {
   int64_t failed_loads() const { return failed_loads_ + manager_->stats().loads_failed; }
   int64_t given_up() const { return given_up_ + manager_->writes().given_up; }
   int64_t operations() const { return operations_; }
+  // Sequences that an orderly restart was seen to bring back whole.
+  int64_t restored() const { return restored_; }
 
  private:
   struct Live {
@@ -330,6 +333,7 @@ class StateManagerModel {
   int64_t failed_loads_ = 0;
   int64_t given_up_ = 0;
   int64_t operations_ = 0;
+  int64_t restored_ = 0;
 };
 
 }  // namespace cairn

@@ -14,6 +14,7 @@ struct Counts {
   int64_t operations = 0;
   int64_t loaded_tokens = 0;
   int64_t failed_loads = 0;
+  int64_t restored = 0;
 };
 
 void Run(const ManagerScenario& scenario, uint64_t seed, Counts& counts) {
@@ -29,6 +30,7 @@ void Run(const ManagerScenario& scenario, uint64_t seed, Counts& counts) {
   counts.operations += model.operations();
   counts.loaded_tokens += model.loaded_tokens();
   counts.failed_loads += model.failed_loads();
+  counts.restored += model.restored();
 }
 
 }  // namespace
@@ -49,6 +51,7 @@ TEST_CASE("leases under random operations, faults and crashes hold the bytes of 
     CHECK(counts.operations == 40 * 300);
     CHECK(counts.loaded_tokens > 1'000);
     if (scenario.rots) CHECK(counts.failed_loads > 0);
+    if (scenario.plenty) CHECK(counts.restored > 100);
   }
 }
 
