@@ -249,7 +249,8 @@ def check_tested(files):
 
 
 def check_build(files):
-    """Every folder of cairn/ is a cairn_module() with the DEPENDS of LAYERS; every fuzzer keeps a corpus."""
+    """Every folder of cairn/ is a cairn_module() with the DEPENDS of LAYERS; every fuzzer keeps a corpus;
+    no two tests have one name, by which the sanitizers' steps choose."""
     modules = dict(re.findall(r"^\s*cairn_module\((\w+)([^)]*)\)", files.get("CMakeLists.txt", ""), re.MULTILINE))
     for path in files:
         folder = layer_of(path)
@@ -257,6 +258,9 @@ def check_build(files):
             yield path, 1, "cairn/ has one level of folders, with files in them"
         elif folder and folder not in modules:
             yield path, 1, f"{folder} is not a cairn_module() of CMakeLists.txt, so this file is never built"
+        unit_tests = {"folders_test", *(f"{folder}_test" for folder in LAYERS)}
+        if re.fullmatch(r"tests/\w+_test\.py", path) and pathlib.PurePath(path).stem in unit_tests:
+            yield path, 1, "a unit test program has this name, too; ctest would take one for the other"
         if path.endswith("_fuzz.cc"):
             corpus = f"tests/corpora/{pathlib.PurePath(path).stem}/"
             if not any(other.startswith(corpus) for other in files):

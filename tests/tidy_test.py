@@ -221,6 +221,12 @@ class TreeTest(unittest.TestCase):
         files["tests/corpora/x_fuzz/empty"] = ""
         self.assertEqual(list(tidy.check_build(files)), [])
 
+    def test_a_python_test_has_not_the_name_of_a_unit_test_program(self):
+        files = {"tests/base_test.py": "", "tests/folders_test.py": "", "tests/other_test.py": ""}
+        self.assertEqual(
+            [path for path, _, _ in tidy.check_build(files)], ["tests/base_test.py", "tests/folders_test.py"]
+        )
+
 
 class FunctionsTest(unittest.TestCase):
     def test_an_include_in_front_hides_nothing(self):

@@ -14,6 +14,9 @@ namespace {
 
 namespace http = boost::beast::http;
 
+// "0\r\n\r\n", the least that still has to come of a message in chunks.
+constexpr size_t kLastChunkBytes = 5;
+
 ApiError RefusalOf(const boost::system::error_code& error, const HttpLimits& limits) {
   if (error == http::error::body_limit) {
     return {.type = ApiErrorType::kTooLarge,
@@ -42,6 +45,8 @@ struct HttpParser::Impl {
   State state = State::kNeedsMore;
   ApiError refusal;
   bool continue_asked = false;
+
+  bool in_chunks() const { return parser.is_header_done() && parser.chunked(); }
 };
 
 HttpParser::HttpParser(const HttpLimits& limits) : impl_(std::make_unique<Impl>()) {
@@ -58,6 +63,9 @@ size_t HttpParser::Feed(std::string_view input) {
   while (impl_->state == State::kNeedsMore && taken < input.size()) {
     boost::system::error_code error;
     const std::string_view rest = input.substr(taken);
+    // No message ends sooner, and Beast before 1.86 asserts that a last chunk isn't tried again
+    // with less.
+    if (impl_->in_chunks() && rest.size() < kLastChunkBytes) break;
     const size_t used = impl_->parser.put(boost::asio::buffer(rest.data(), rest.size()), error);
     taken += used;
     if (error && error != http::error::need_more) {
@@ -69,7 +77,15 @@ size_t HttpParser::Feed(std::string_view input) {
       break;
     }
   }
+  if (impl_->state == State::kNeedsMore) BoundLines(input.size() - taken);
   return taken;
+}
+
+// A chunk's first line and the trailer, of which Beast takes nothing before it has seen their end.
+void HttpParser::BoundLines(size_t pending_bytes) {
+  if (!impl_->in_chunks() || std::cmp_less_equal(pending_bytes, impl_->limits.header_bytes)) return;
+  impl_->state = State::kRefused;
+  impl_->refusal = RefusalOf(http::error::header_limit, impl_->limits);
 }
 
 HttpParser::State HttpParser::state() const { return impl_->state; }

@@ -28,7 +28,8 @@ struct HttpRequest {
 };
 
 struct HttpLimits {
-  int64_t header_bytes = int64_t{32} << 10;
+  int64_t header_bytes = int64_t{32}
+                         << 10;  // also of a chunk's first line, and of what follows the last
   int64_t body_bytes = int64_t{32} << 20;
 };
 
@@ -57,6 +58,8 @@ class HttpParser {
   HttpRequest Take();
 
  private:
+  void BoundLines(size_t pending_bytes);
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

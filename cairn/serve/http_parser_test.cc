@@ -50,6 +50,35 @@ TEST_CASE("a body may come in chunks, and its limit holds for them, too") {
   CHECK(RefusalOf(head + "zz\r\n") == 400);
 }
 
+TEST_CASE("the end of a body in chunks may come in any pieces") {
+  const std::string head = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const std::string body :
+       {"0\r\n\r\n", "0\r\nA: b\r\n\r\n", "1\r\na\r\n0;x=y\r\nA: b\r\n\r\n"}) {
+    for (size_t cut = 1; cut < body.size(); ++cut) {
+      for (const size_t piece : {size_t{1}, size_t{2}, size_t{3}, body.size()}) {
+        HttpParser parser(kLimits);
+        std::string pending = head + body.substr(0, cut);
+        pending.erase(0, parser.Feed(pending));
+        for (size_t at = cut; at < body.size(); at += piece) {
+          REQUIRE(parser.state() == HttpParser::State::kNeedsMore);
+          pending += body.substr(at, piece);
+          pending.erase(0, parser.Feed(pending));
+        }
+        CHECK(parser.state() == HttpParser::State::kComplete);
+      }
+    }
+  }
+}
+
+TEST_CASE("what may stand between the chunks and behind them is bounded like the header") {
+  const std::string head = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string endless(2000, 'a');
+  CHECK(RefusalOf(head + "1;" + endless) == 431);
+  CHECK(RefusalOf(head + "1\r\na\r\n0\r\nA: " + endless) == 431);
+  CHECK(RefusalOf(head + "0;" + endless) == 431);
+  CHECK(RefusalOf(head + "1\r\na\r\n0\r\nA: " + endless.substr(0, 900)) == 0);
+}
+
 TEST_CASE("bytes behind a request are left for the next one") {
   HttpParser parser(kLimits);
   const std::string_view text = "GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n";
