@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -15,6 +16,36 @@ namespace {
 
 // While only reads of lower tiers are on their way.
 constexpr std::chrono::microseconds kPollPause(500);
+
+// One answer's text, and the calls in it as its client will find them.
+class ReadAnswer {
+ public:
+  ReadAnswer(AnswerText text, ToolCallReader::Form form) : text_(std::move(text)), calls_(form) {}
+
+  TextPiece Push(const GeneratedToken& token) {
+    TextPiece piece = text_.Push(token);
+    Note(calls_.Push(piece.text));
+    return piece;
+  }
+  // The rest; only what OnEnd takes may follow.
+  bool EndsWithCall() {
+    rest_ = text_.Flush();
+    Note(calls_.Push(rest_->text));
+    Note(calls_.Flush());
+    return has_called_;
+  }
+  TextPiece TakeRest() { return rest_ ? std::move(*rest_) : text_.Flush(); }
+  bool stopped() const { return text_.stopped(); }
+  const std::string& stop() const { return text_.stop(); }
+
+ private:
+  void Note(const ToolCallReader::Piece& piece) { has_called_ |= !piece.calls.empty(); }
+
+  AnswerText text_;
+  ToolCallReader calls_;
+  bool has_called_ = false;
+  std::optional<TextPiece> rest_;
+};
 
 }  // namespace
 
@@ -63,7 +94,7 @@ class EngineService::Impl final : public GenerationListener {
 
   bool OnToken(const GeneratedToken& token) override {
     Running& running = running_.at(token.id);
-    AnswerText& text = running.texts[static_cast<size_t>(token.answer)];
+    ReadAnswer& text = running.answers[static_cast<size_t>(token.answer)];
     AnswerEvent event{.kind = AnswerEvent::Kind::kPiece, .job = running.id, .answer = token.answer};
     event.time_us = NowMicroseconds();
     event.piece = text.Push(token);
@@ -71,12 +102,16 @@ class EngineService::Impl final : public GenerationListener {
     return !text.stopped();
   }
 
+  bool CallsTool(GenerationId id, int32_t answer) override {
+    return running_.at(id).answers[static_cast<size_t>(answer)].EndsWithCall();
+  }
+
   void OnEnd(const GenerationEnded& ended) override {
     Running& running = running_.at(ended.id);
-    AnswerText& text = running.texts[static_cast<size_t>(ended.answer)];
+    ReadAnswer& text = running.answers[static_cast<size_t>(ended.answer)];
     AnswerEvent event{.kind = AnswerEvent::Kind::kEnded, .job = running.id, .answer = ended.answer};
     event.time_us = NowMicroseconds();
-    event.piece = text.Flush();
+    event.piece = text.TakeRest();
     event.problem = {ErrorCode::kIo, ended.problem};
     event.end = {ended.reason, text.stop()};
     event.tokens = ended.tokens;
@@ -92,7 +127,7 @@ class EngineService::Impl final : public GenerationListener {
  private:
   struct Running {
     JobId id;
-    std::vector<AnswerText> texts;  // by answer
+    std::vector<ReadAnswer> answers;
   };
 
   void Loop() {
@@ -121,7 +156,7 @@ class EngineService::Impl final : public GenerationListener {
     for (int32_t i = 0; i < job.request.answers; ++i) {
       ApiResult<AnswerText> text = AnswerText::Make(table_, job.text);
       if (!text) return Refuse(id, {ErrorCode::kInvalidArgument, text.error().message});
-      running.texts.push_back(std::move(*text));
+      running.answers.emplace_back(std::move(*text), job.calls);
     }
     const Result<GenerationId> generation = engine_.Submit(std::move(job.request), *this);
     if (!generation) return Refuse(id, generation.error());

@@ -20,6 +20,7 @@
 #include "cairn/engine/engine.h"
 #include "cairn/serve/answer_renderer.h"
 #include "cairn/serve/answer_text.h"
+#include "cairn/serve/tool_calls.h"
 #include "cairn/text/token_table.h"
 
 namespace cairn {
@@ -30,6 +31,8 @@ using JobId = Id<struct JobTag, int64_t>;
 struct AnswerJob {
   GenerationRequest request;
   AnswerTextOptions text;
+  // The form of calls that its client will see in the answers: the engine is told of them, too.
+  ToolCallReader::Form calls = ToolCallReader::Form::kNone;
 };
 
 struct AnswerEvent {

@@ -5,6 +5,8 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "cairn/engine/engine_for_tests.h"
+#include "cairn/engine/fake_model_for_tests.h"
 #include "cairn/serve/fake_engine_for_tests.h"
 
 namespace cairn {
@@ -132,6 +134,84 @@ TEST_CASE("after a drain nothing new is taken, and what is there goes on") {
   const std::vector<AnswerEvent> events = collector.WaitForEnds(2);
   CHECK(TextOf(events, JobId(1)) == "abcd");
   CHECK(TextOf(events, JobId(2)).empty());
+}
+
+// Its answer is these tokens and no others.
+class Script final : public TokenConstraint {
+ public:
+  explicit Script(std::vector<TokenId> tokens) : tokens_(std::move(tokens)) {}
+  void Restrict(std::span<float> logits) override {
+    for (size_t i = 0; i < logits.size(); ++i) {
+      if (TokenId(static_cast<int32_t>(i)) == tokens_.at(next_)) continue;
+      logits[i] = -std::numeric_limits<float>::infinity();
+    }
+  }
+  void Accept(TokenId token) override { next_ += token == tokens_.at(next_) ? 1 : 0; }
+  std::unique_ptr<TokenConstraint> Clone() const override {
+    return std::make_unique<Script>(*this);
+  }
+
+ private:
+  std::vector<TokenId> tokens_;
+  size_t next_ = 0;
+};
+
+// Remembers what it was told last of an answer's end.
+class TurnRecorder final : public EvictionPolicy {
+ public:
+  std::string_view name() const override { return "recorder"; }
+  void Add(EvictionEntry& entry) override { entry.held = true; }
+  void Remove(EvictionEntry& entry) override { entry.held = false; }
+  EvictionEntry* Victim() override { return nullptr; }
+  void Kept(EvictionEntry& path, int64_t /*now_us*/) override { last = path.path.turn; }
+
+  Turn last;
+};
+
+TEST_CASE("the policy hears of an answer that calls a tool, as its client will") {
+  using Form = ToolCallReader::Form;
+  constexpr TokenId kEnd(0);
+  TokenTable table;
+  table.Add("<end>", "<end>", true);
+  for (const char* text : {"<tool_", "call>", R"({"name": "f", )", R"("arguments": {}})",
+                           "</tool_call>", "well", " x"}) {
+    table.Add(text, text, false);
+  }
+  FakeModel model({});
+  for (int i = static_cast<int>(table.size()); i < FakeModel::kVocabulary; ++i) {
+    table.Add(fmt::format("t{}", i), "t", false);
+  }
+  TurnRecorder policy;
+  const auto store = *StateStore::Make(model.layout(), {.budget = Bytes(1 << 20)});
+  StateManager::Options state_options;
+  state_options.shared_policy = &policy;
+  const auto state = *StateManager::Make(*store, state_options);
+  const auto engine = *MakeEngine(model, *state, {.context = TokenCount(64)});
+  const auto end_of = [&](Form form, std::vector<int32_t> answer, std::string stop = "") {
+    Collector collector;
+    EngineService service(*engine, table, collector, {});
+    AnswerJob job = Job({9, 10, 11}, 20);
+    std::vector<TokenId> script;
+    for (const int32_t id : answer) script.emplace_back(id);
+    job.request.constraint = std::make_unique<Script>(std::move(script));
+    job.request.ends = {kEnd};
+    job.calls = form;
+    if (!stop.empty()) job.text.stops = {stop};
+    REQUIRE(service.Submit(JobId(1), std::move(job)));
+    CHECK(collector.WaitForEnds(1).back().end.reason !=
+          (stop.empty() ? GenerationEnd::kStopped : GenerationEnd::kEnd));
+    return policy.last.end;
+  };
+  CHECK(end_of(Form::kMarked, {6, 1, 2, 3, 4, 5, 0}) == TurnEnd::kToolCall);
+  CHECK(end_of(Form::kMarked, {1, 2, 3, 4, 5, 7, 0}) == TurnEnd::kToolCall);
+  // The end mark may be missing, or be the stop string that ends the answer.
+  CHECK(end_of(Form::kMarked, {6, 1, 2, 3, 4, 0}) == TurnEnd::kToolCall);
+  CHECK(end_of(Form::kMarked, {1, 2, 3, 4, 5}, "</tool_call>") == TurnEnd::kToolCall);
+  CHECK(end_of(Form::kWhole, {3, 4, 0}) == TurnEnd::kToolCall);
+  // What the client gets as text is no call, nor is one that nobody looks for.
+  CHECK(end_of(Form::kMarked, {6, 1, 2, 7, 0}) == TurnEnd::kEndOfTurn);
+  CHECK(end_of(Form::kMarked, {6, 7, 0}) == TurnEnd::kEndOfTurn);
+  CHECK(end_of(Form::kNone, {6, 1, 2, 3, 4, 5, 0}) == TurnEnd::kEndOfTurn);
 }
 
 TEST_CASE("a look at the engine comes between steps, also while it idles") {

@@ -124,6 +124,7 @@ ToolCallReader::Form FormOf(const ChatRequest& chat) {
 // in the text.
 ApiResult<void> AskForCalls(const ServedModel& model, const ChatRequest& chat, AnswerJob& job) {
   const ToolCallReader::Form form = FormOf(chat);
+  job.calls = form;
   if (form == ToolCallReader::Form::kWhole) {
     AnswerOptions options = chat.options;
     options.format = {AnswerFormat::Kind::kJsonSchema, SchemaOfCall(chat.tools, chat.tool_choice),

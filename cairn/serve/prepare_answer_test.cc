@@ -97,7 +97,10 @@ TEST_CASE("tools are offered where the template knows them, and forced by a gram
   };
   CHECK(prepare(R"("auto")").error().param == "tools");
   CHECK(prepare(R"("none")")->jobs.front().request.constraint == nullptr);
-  CHECK(prepare(R"("required")")->jobs.front().request.constraint != nullptr);
+  CHECK(prepare(R"("none")")->jobs.front().calls == ToolCallReader::Form::kNone);
+  const auto forced = prepare(R"("required")");
+  CHECK(forced->jobs.front().request.constraint != nullptr);
+  CHECK(forced->jobs.front().calls == ToolCallReader::Form::kWhole);
   CHECK(
       prepare(R"({"type":"function","function":{"name":"f"}})")->jobs.front().request.constraint !=
       nullptr);
@@ -106,6 +109,7 @@ TEST_CASE("tools are offered where the template knows them, and forced by a gram
   REQUIRE(offered);
   CHECK(offered->jobs.front().request.constraint == nullptr);
   CHECK(offered->jobs.front().text.shows_special);
+  CHECK(offered->jobs.front().calls == ToolCallReader::Form::kMarked);
   CHECK(offered->jobs.front().text.stops == std::vector<std::string>{std::string(kToolCallEnd)});
 }
 
