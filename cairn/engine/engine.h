@@ -136,10 +136,11 @@ class Engine {
   virtual ~Engine() = default;
 
   // Errors, at once: kInvalidArgument (an empty prompt, a token outside the vocabulary, a prompt as
-  // long as the context, an option out of range), kExhausted (the queue is full, or the budget of
-  // state could never hold it: the message says how many bytes are missing). `listener` must
-  // outlive the generation.
+  // long as the context, an option out of range), kUnsupported (MissingBytes), kExhausted (the
+  // queue is full). `listener` must outlive the generation.
   virtual Result<GenerationId> Submit(GenerationRequest request, GenerationListener& listener) = 0;
+  // What the budget of state lacks for the request however long it waits; 0: nothing.
+  virtual Bytes MissingBytes(const GenerationRequest& /*request*/) const { return {}; }
   // Its answers end with kCancelled in the next Step. An id that has ended is ignored.
   virtual void Cancel(GenerationId id) = 0;
   // From now on Submit refuses with kCancelled. What is there goes on to its end; what hasn't ended

@@ -74,19 +74,27 @@ Scheduler::~Scheduler() {
 
 // ---- Submit ----
 
-Status Scheduler::CheckRoom(const GenerationRequest& request) const {
-  // The last token of an answer is never read.
+// The last token of an answer is never read.
+TokenCount Scheduler::MostRead(const GenerationRequest& request) const {
   const TokenCount prompt(static_cast<int64_t>(request.prompt.size()));
   const int64_t room = options_.context.value() - prompt.value();
-  const TokenCount most =
-      prompt + TokenCount(std::max<int64_t>(std::min(request.max_tokens, room) - 1, 0));
-  const Bytes need = needs_.Alone(most);
+  return prompt + TokenCount(std::max<int64_t>(std::min(request.max_tokens, room) - 1, 0));
+}
+
+Bytes Scheduler::MissingBytes(const GenerationRequest& request) const {
+  const Bytes need = needs_.Alone(std::min(MostRead(request), options_.context));
+  return std::max(need - state_.store().stats().budget, Bytes(0));
+}
+
+Status Scheduler::CheckRoom(const GenerationRequest& request) const {
+  const Bytes missing = MissingBytes(request);
+  if (missing == Bytes(0)) return {};
   const Bytes budget = state_.store().stats().budget;
-  if (need <= budget) return {};
-  return Fail(ErrorCode::kExhausted,
+  return Fail(ErrorCode::kUnsupported,
               "the state of {} tokens takes {} bytes and the budget is {}: {} bytes are missing; a "
               "shorter prompt, fewer tokens or a larger budget would be right",
-              most.value(), need.value(), budget.value(), (need - budget).value());
+              MostRead(request).value(), (budget + missing).value(), budget.value(),
+              missing.value());
 }
 
 Result<GenerationId> Scheduler::Submit(GenerationRequest request, GenerationListener& listener) {

@@ -41,6 +41,7 @@ class Scheduler final : public Engine {
   ~Scheduler() override;
 
   Result<GenerationId> Submit(GenerationRequest request, GenerationListener& listener) override;
+  Bytes MissingBytes(const GenerationRequest& request) const override;
   void Cancel(GenerationId id) override;
   void Drain(int64_t deadline_us) override;
   Progress Step() override;
@@ -61,6 +62,8 @@ class Scheduler final : public Engine {
 
   // ---- Requests and their ends ----
   Status CheckRoom(const GenerationRequest& request) const;
+  // How many tokens an answer has read at most.
+  TokenCount MostRead(const GenerationRequest& request) const;
   void EndOverdue();
   void EndAll(Generation& generation, GenerationEnd reason, std::string_view problem);
   void End(Answer& answer, GenerationEnd reason, std::string_view problem = {});

@@ -255,8 +255,10 @@ TEST_CASE("what the budget could never hold is refused with the bytes that are m
   options.engine.max_waiting = 1;
   FakeEngine fake(options);
   // 97 tokens are seven blocks of 128 bytes.
-  CHECK(Has(RefusalOf(fake, RequestOf(SomeTokens(90, 1), 8), ErrorCode::kExhausted),
+  CHECK(Has(RefusalOf(fake, RequestOf(SomeTokens(90, 1), 8), ErrorCode::kUnsupported),
             "96 bytes are missing"));
+  CHECK(fake.engine->MissingBytes(RequestOf(SomeTokens(90, 1), 8)) == Bytes(96));
+  CHECK(fake.engine->MissingBytes(RequestOf(SomeTokens(89, 1), 8)) == Bytes(0));
   RefusalOf(fake, RequestOf({}, 1), ErrorCode::kInvalidArgument);
   fake.Submit(RequestOf(SomeTokens(89, 1), 8));
   CHECK(

@@ -18,6 +18,7 @@ struct Row {
 constexpr Row kRows[] = {
     {400, "invalid_request_error", "invalid_request_error"},
     {400, "exceed_context_size_error", "invalid_request_error"},
+    {400, "exceed_state_budget_error", "invalid_request_error"},
     {401, "authentication_error", "authentication_error"},
     {404, "not_found_error", "not_found_error"},
     {405, "invalid_request_error", "invalid_request_error"},
@@ -90,6 +91,7 @@ std::string OpenAiErrorJson(const ApiError& error) {
     inner["n_prompt_tokens"] = error.prompt_tokens;
     inner["n_ctx"] = error.context_tokens;
   }
+  if (error.type == ApiErrorType::kStateBudget) inner["missing_bytes"] = error.missing_bytes;
   return DumpLossy({{"error", std::move(inner)}});
 }
 

@@ -18,6 +18,7 @@ namespace cairn {
 enum class ApiErrorType : uint8_t {
   kInvalidRequest,  // 400
   kContextSize,     // 400
+  kStateBudget,     // 400
   kAuthentication,  // 401
   kNotFound,        // 404
   kMethod,          // 405
@@ -38,6 +39,7 @@ struct ApiError {
   // Of kContextSize.
   int64_t prompt_tokens = 0;
   int64_t context_tokens = 0;
+  int64_t missing_bytes = 0;  // of kStateBudget
 
   int status() const;
 };

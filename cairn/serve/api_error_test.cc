@@ -23,6 +23,16 @@ TEST_CASE("a prompt that is too long is told both numbers") {
   CHECK(json.contains(R"("n_prompt_tokens":5000,"n_ctx":4096)"));
 }
 
+TEST_CASE("what the budget of state could never hold is told the bytes that are missing") {
+  const ApiError error{
+      .type = ApiErrorType::kStateBudget, .message = "too much", .missing_bytes = 96};
+  CHECK(error.status() == 400);
+  const std::string json = OpenAiErrorJson(error);
+  CHECK(json.contains(R"("type":"exceed_state_budget_error")"));
+  CHECK(json.contains(R"("missing_bytes":96)"));
+  CHECK(AnthropicErrorJson(error).contains(R"("type":"invalid_request_error")"));
+}
+
 TEST_CASE("types have the status and the names that clients check") {
   const auto shown = [](ApiErrorType type) {
     const ApiError error{.type = type, .message = "m"};

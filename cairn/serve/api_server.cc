@@ -35,6 +35,16 @@ std::string ModelsJson(const ServedModel& model) {
   return list.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+// What waiting can't mend is the request's fault, not the load's.
+ApiError RefusalOf(const AnswerEvent& event) {
+  ApiError error = ErrorOf(event.problem);
+  if (event.missing > Bytes(0)) {
+    error.type = ApiErrorType::kStateBudget;
+    error.missing_bytes = event.missing.value();
+  }
+  return error;
+}
+
 }  // namespace
 
 class ApiServer::Impl {
@@ -254,7 +264,7 @@ void ApiServer::Impl::OnEvent(AnswerEvent& event) {
   const int choice = place.first_choice + event.answer;
   switch (event.kind) {
     case AnswerEvent::Kind::kRefused:
-      return FailAnswer(place.exchange, ErrorOf(event.problem));
+      return FailAnswer(place.exchange, RefusalOf(event));
     case AnswerEvent::Kind::kPiece:
       return OnPiece(place.exchange, a, event, choice);
     case AnswerEvent::Kind::kEnded:

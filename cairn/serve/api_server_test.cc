@@ -195,6 +195,19 @@ TEST_CASE("more requests than may wait are told to come again") {
   CHECK(StatusOf(one.ReadAll()) == 200);
 }
 
+TEST_CASE("what the budget of state could never hold isn't told to come again") {
+  Served served({.missing = Bytes(96), .origin = {}});
+  for (const char* path : {"/v1/chat/completions", "/v1/messages"}) {
+    const std::string answer = served.Post(
+        path, R"({"messages":[{"role":"user","content":"hello"}],"max_tokens":4,"stream":true})");
+    CHECK(StatusOf(answer) == 400);
+    CHECK_FALSE(answer.contains("Retry-After"));
+    CHECK(answer.contains("it can't be held"));
+  }
+  const std::string answer = served.Post("/v1/completions", R"({"prompt":"a"})");
+  CHECK(Json::parse(BodyOf(answer))["error"]["missing_bytes"] == 96);
+}
+
 TEST_CASE("bodies of every wrong kind are refused by name, and the server goes on") {
   Served served;
   const auto param_of = [&](std::string_view body) {

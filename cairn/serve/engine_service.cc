@@ -158,16 +158,22 @@ class EngineService::Impl final : public GenerationListener {
       if (!text) return Refuse(id, {ErrorCode::kInvalidArgument, text.error().message});
       running.answers.emplace_back(std::move(*text), job.calls);
     }
+    // The engine says it, too, but only in words.
+    const Bytes missing = engine_.MissingBytes(job.request);
     const Result<GenerationId> generation = engine_.Submit(std::move(job.request), *this);
-    if (!generation) return Refuse(id, generation.error());
+    if (!generation) {
+      const bool never = generation.error().code == ErrorCode::kUnsupported;
+      return Refuse(id, generation.error(), never ? missing : Bytes(0));
+    }
     generations_.emplace(id, *generation);
     running_.emplace(*generation, std::move(running));
   }
 
-  void Refuse(JobId id, Error problem) {
+  void Refuse(JobId id, Error problem, Bytes missing = {}) {
     AnswerEvent event{.kind = AnswerEvent::Kind::kRefused, .job = id};
     event.time_us = NowMicroseconds();
     event.problem = std::move(problem);
+    event.missing = missing;
     event.last = true;
     events_.push_back(std::move(event));
     --jobs_;

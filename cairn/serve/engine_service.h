@@ -43,7 +43,8 @@ struct AnswerEvent {
   int64_t time_us = 0;
   TextPiece piece = {};  // of kPiece: one token's text, perhaps none; of kEnded: the rest
   Error problem = {};    // of kRefused, and of kEnded with kFailed
-  ChoiceEnd end = {};    // of kEnded, as the rest
+  Bytes missing = {};  // of kRefused: what the budget of state lacks for it, whoever else is there
+  ChoiceEnd end = {};  // of kEnded, as the rest
   int64_t tokens = 0;
   bool last = false;  // of the job's answers
   GenerationUsage usage = {};

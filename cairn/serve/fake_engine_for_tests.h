@@ -21,6 +21,7 @@ class FakeEngine final : public Engine {
   struct Options {
     TokenCount context{64};
     int64_t max_waiting = 1000;
+    Bytes missing = {};        // of every request
     int64_t step_us = 0;       // that each step takes
     bool ignores_end = false;  // answers go round until their limit
     bool fails = false;        // after the first token
@@ -31,6 +32,7 @@ class FakeEngine final : public Engine {
   explicit FakeEngine(Options options) : options_(std::move(options)) {}
 
   Result<GenerationId> Submit(GenerationRequest request, GenerationListener& listener) override {
+    if (options_.missing > Bytes(0)) return Fail(ErrorCode::kUnsupported, "it can't be held");
     if (drained_) return Fail(ErrorCode::kCancelled, "the engine is stopping");
     if (static_cast<int64_t>(running_.size()) >= options_.max_waiting) {
       return Fail(ErrorCode::kExhausted, "{} generations wait", running_.size());
@@ -44,6 +46,9 @@ class FakeEngine final : public Engine {
     return id;
   }
 
+  Bytes MissingBytes(const GenerationRequest& /*request*/) const override {
+    return options_.missing;
+  }
   void Cancel(GenerationId id) override {
     const auto found = running_.find(id);
     if (found != running_.end()) found->second.cancelled = true;
