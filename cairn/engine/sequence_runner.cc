@@ -6,6 +6,12 @@
 #include "cairn/base/check.h"
 
 namespace cairn {
+namespace {
+
+// Rows of logits that are in memory at once: large vocabularies have a megabyte to a row.
+constexpr int64_t kLogitRows = 16;
+
+}  // namespace
 
 Result<std::unique_ptr<SequenceRunner>> SequenceRunner::Make(Model& model, StateStore& store,
                                                              Options options) {
@@ -49,6 +55,17 @@ Status SequenceRunner::CheckAppend(std::span<const TokenId> tokens) const {
   return {};
 }
 
+Status SequenceRunner::AppendChunk(std::span<const TokenId> chunk, int64_t wanted) {
+  const TokenCount count(static_cast<int64_t>(chunk.size()));
+  CAIRN_TRY(store_.Prepare(id_, count));
+  const BatchSpan span = {.state = store_.View(id_), .tokens = chunk, .logits = wanted};
+  model_.Forward({&span, 1});
+  store_.Commit(id_, count);
+  tokens_.insert(tokens_.end(), chunk.begin(), chunk.end());
+  have_logits_ = false;
+  return {};
+}
+
 Status SequenceRunner::Append(std::span<const TokenId> tokens, const Progress& progress) {
   CAIRN_TRY(CheckAppend(tokens));
   const auto added = static_cast<int64_t>(tokens.size());
@@ -56,17 +73,34 @@ Status SequenceRunner::Append(std::span<const TokenId> tokens, const Progress& p
     const auto part =
         tokens.subspan(static_cast<size_t>(first),
                        static_cast<size_t>(std::min(options_.chunk.value(), added - first)));
-    const TokenCount count(static_cast<int64_t>(part.size()));
-    CAIRN_TRY(store_.Prepare(id_, count));
-    const bool last = first + count.value() == added;
-    const BatchSpan span = {.state = store_.View(id_), .tokens = part, .logits = last ? 1 : 0};
-    model_.Forward({&span, 1});
-    store_.Commit(id_, count);
-    tokens_.insert(tokens_.end(), part.begin(), part.end());
+    const int64_t done = first + static_cast<int64_t>(part.size());
+    const bool last = done == added;
+    CAIRN_TRY(AppendChunk(part, last ? 1 : 0));
     have_logits_ = last;
     if (last) model_.Logits(0, 1, logits_.data());
-    if (progress && !progress(TokenCount(first + count.value()))) {
+    if (progress && !progress(TokenCount(done))) {
       return Fail(ErrorCode::kCancelled, "stopped after {} tokens", tokens_.size());
+    }
+  }
+  return {};
+}
+
+Status SequenceRunner::AppendForLogits(std::span<const TokenId> tokens, const LogitRows& rows) {
+  CAIRN_TRY(CheckAppend(tokens));
+  const auto added = static_cast<int64_t>(tokens.size());
+  const int64_t vocabulary = model_.spec().vocabulary;
+  std::vector<float> buffer(static_cast<size_t>(std::min(added, kLogitRows) * vocabulary));
+  for (int64_t first = 0; first < added; first += options_.chunk.value()) {
+    const int64_t count = std::min(options_.chunk.value(), added - first);
+    CAIRN_TRY(
+        AppendChunk(tokens.subspan(static_cast<size_t>(first), static_cast<size_t>(count)), count));
+    for (int64_t row = 0; row < count; row += kLogitRows) {
+      const int64_t some = std::min(kLogitRows, count - row);
+      model_.Logits(row, some, buffer.data());
+      rows(first + row, std::span(buffer).first(static_cast<size_t>(some * vocabulary)));
+      if (first + row + some < added) continue;
+      std::copy_n(buffer.begin() + (some - 1) * vocabulary, vocabulary, logits_.begin());
+      have_logits_ = true;
     }
   }
   return {};

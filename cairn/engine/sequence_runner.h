@@ -42,6 +42,10 @@ class SequenceRunner {
   // Errors: kInvalidArgument if the context would overflow or a token id is outside the vocabulary
   // (nothing is computed), kExhausted, kCancelled.
   Status Append(std::span<const TokenId> tokens, const Progress& progress = {});
+  // Logits after the appended tokens `first` and following, `vocabulary` floats each.
+  using LogitRows = std::function<void(int64_t first, std::span<const float> rows)>;
+  // As Append; `rows` also gets the logits after every one of the tokens, in order, some at a time.
+  Status AppendForLogits(std::span<const TokenId> tokens, const LogitRows& rows);
   // Logits after the last appended token. REQUIRES: something was appended.
   std::span<const float> logits();
   // Keeps the first `tokens` tokens. Needs a new Append before logits().
@@ -55,6 +59,8 @@ class SequenceRunner {
   SequenceRunner(Model& model, StateStore& store, Options options, SequenceId id);
 
   Status CheckAppend(std::span<const TokenId> tokens) const;
+  // Computes one chunk; the model then has logits after its last `wanted` tokens.
+  Status AppendChunk(std::span<const TokenId> chunk, int64_t wanted);
 
   Model& model_;
   StateStore& store_;

@@ -127,6 +127,34 @@ TEST_CASE("progress can stop a prompt; what was computed stays") {
   CHECK(runner->tokens().size() == 4);
 }
 
+TEST_CASE(
+    "logits of every token come in order, whatever the chunks, and are those of single appends") {
+  std::vector<TokenId> tokens;
+  for (int i = 0; i < 45; ++i) tokens.emplace_back(i * 3 % 8);
+  for (const int64_t chunk : {1, 7, 16, 45, 64}) {
+    SumModel model(Lifetime::All());
+    const SequenceRunner::Options options = {.context = TokenCount(64), .chunk = TokenCount(chunk)};
+    const auto store = StoreFor(model, options);
+    const auto runner = *SequenceRunner::Make(model, *store, options);
+    REQUIRE(runner->Append(Ids({5})));
+    std::vector<float> seen;
+    REQUIRE(runner->AppendForLogits(tokens, [&](int64_t first, std::span<const float> rows) {
+      CHECK(first * 8 == static_cast<int64_t>(seen.size()));
+      seen.insert(seen.end(), rows.begin(), rows.end());
+    }));
+    REQUIRE(seen.size() == 45 * 8);
+    float sum = 5;
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      sum += static_cast<float>(tokens[i].value());
+      CHECK(seen[i * 8 + 7] == sum);
+    }
+    CHECK(runner->logits()[0] == sum);
+    CHECK(runner->tokens().size() == 46);
+    CHECK_FALSE(runner->AppendForLogits(tokens, [](int64_t, std::span<const float>) {}));
+    CHECK(runner->tokens().size() == 46);
+  }
+}
+
 TEST_CASE("after a rewind the sequence goes on as if the rest had never been") {
   SumModel model(Lifetime::All());
   const SequenceRunner::Options options = {.context = TokenCount(50), .chunk = TokenCount(8)};
