@@ -9,6 +9,7 @@ void AddAllCommands(CLI::App& app, ChosenCommand& chosen) {
   AddRunCommand(app, chosen);
   AddChatCommand(app, chosen);
   AddBenchCommand(app, chosen);
+  AddEvalCommand(app, chosen);
   AddLogitsCommand(app, chosen);
   AddSizeCommand(app, chosen);
   AddGpusCommand(app, chosen);

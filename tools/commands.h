@@ -18,6 +18,7 @@ using ChosenCommand = std::function<int()>;
 void AddRunCommand(CLI::App& app, ChosenCommand& chosen);
 void AddChatCommand(CLI::App& app, ChosenCommand& chosen);
 void AddBenchCommand(CLI::App& app, ChosenCommand& chosen);
+void AddEvalCommand(CLI::App& app, ChosenCommand& chosen);
 void AddLogitsCommand(CLI::App& app, ChosenCommand& chosen);
 void AddSizeCommand(CLI::App& app, ChosenCommand& chosen);
 void AddGpusCommand(CLI::App& app, ChosenCommand& chosen);

@@ -102,6 +102,16 @@ Result<OpenedModel> OpenModel(const ModelArgs& args, DescribedFile described) {
   return opened;
 }
 
+Result<std::unique_ptr<Model>> LoadModelOn(const ModelArgs& args, ThreadPool& pool) {
+  CAIRN_ASSIGN(DescribedFile described, DescribeFile(args));
+  ModelOptions options;
+  CAIRN_ASSIGN(options.codecs, StateCodecsOf(args));
+  CAIRN_ASSIGN(const SequenceRunner::Options runner, RunnerOptionsOf(args, described.spec));
+  options.context = runner.context;
+  const ProgressLine progress("loading " + args.model);
+  return LoadModel(std::move(described.file), std::move(described.spec), options, pool);
+}
+
 Result<SequenceRunner::Options> RunnerOptionsOf(const ModelArgs& args, const ModelSpec& spec) {
   // Recurrent models need no context length, and often name none.
   const int64_t named = spec.context_length.value();

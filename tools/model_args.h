@@ -57,6 +57,8 @@ Result<DescribedFile> DescribeFile(const ModelArgs& args);
 // Loads with a note on stderr while it takes long and stderr is a terminal.
 Result<OpenedModel> OpenModel(const ModelArgs& args, DescribedFile described);
 Result<OpenedModel> OpenModel(const ModelArgs& args);
+// The same model once more, on the threads of another: for other stored forms of the same weights.
+Result<std::unique_ptr<Model>> LoadModelOn(const ModelArgs& args, ThreadPool& pool);
 
 // The context and chunk that the flags ask for; an error when the model's own context is smaller.
 Result<SequenceRunner::Options> RunnerOptionsOf(const ModelArgs& args, const ModelSpec& spec);

@@ -1,0 +1,62 @@
+#include "tools/eval_settings.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cairn {
+namespace {
+
+// Weights in memory at once, those of the reference with them: each form has a model of its own.
+constexpr Bytes kWeightsAtOnce(int64_t{4} << 30);
+
+}  // namespace
+
+Result<std::vector<StateForm>> StateFormsOf(const std::vector<std::string>& keys,
+                                            const std::vector<std::string>& values) {
+  const size_t count = std::max(keys.size(), values.size());
+  if ((keys.size() != count && keys.size() != 1) || (values.size() != count && values.size() > 1)) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "-ctk names {} forms and -ctv {}: they go in pairs, so as many, or one of either, "
+                "would be right",
+                keys.size(), values.size());
+  }
+  std::vector<StateForm> forms;
+  for (size_t i = 0; i < count; ++i) {
+    const std::string& key = keys.size() == 1 ? keys[0] : keys[i];
+    const std::string& value = values.empty() ? key : values.size() == 1 ? values[0] : values[i];
+    CAIRN_TRY(StateCodecFromName("-ctk", key));
+    CAIRN_TRY(StateCodecFromName("-ctv", value));
+    StateForm form = {key, value};
+    if (std::ranges::find(forms, form) != forms.end()) {
+      return Fail(ErrorCode::kInvalidArgument, "-ctk, -ctv: {} is named twice", form.Name());
+    }
+    forms.push_back(std::move(form));
+  }
+  return forms;
+}
+
+Result<OpenedSettings> OpenSettings(const ModelArgs& args, std::span<const StateForm> forms,
+                                    ThreadPool& pool) {
+  OpenedSettings opened;
+  for (const StateForm& form : forms) {
+    ModelArgs own = args;
+    own.key_type = form.keys;
+    own.value_type = form.values;
+    CAIRN_ASSIGN(opened.models.emplace_back(), LoadModelOn(own, pool));
+    opened.settings.push_back({.name = form.Name(), .model = opened.models.back().get()});
+  }
+  return opened;
+}
+
+std::vector<std::span<const StateForm>> GroupsOf(std::span<const StateForm> forms,
+                                                 Bytes model_bytes) {
+  const int64_t models = kWeightsAtOnce.value() / std::max<int64_t>(1, model_bytes.value());
+  const auto size = static_cast<size_t>(std::clamp(models - 1, int64_t{1}, int64_t{64}));
+  std::vector<std::span<const StateForm>> groups;
+  for (size_t first = 0; first < forms.size(); first += size) {
+    groups.push_back(forms.subspan(first, std::min(size, forms.size() - first)));
+  }
+  return groups;
+}
+
+}  // namespace cairn

@@ -1,0 +1,42 @@
+// The settings of `cairn eval` from its flags, and the models that compute under them.
+#ifndef CAIRN_TOOLS_EVAL_SETTINGS_H_
+#define CAIRN_TOOLS_EVAL_SETTINGS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cairn/eval/setting.h"
+#include "tools/model_args.h"
+
+namespace cairn {
+
+// A stored form of keys and one of values, by their names.
+struct StateForm {
+  std::string keys;
+  std::string values;
+
+  std::string Name() const { return keys == values ? keys : keys + "/" + values; }
+  bool operator==(const StateForm&) const = default;
+};
+
+// The forms in pairs. Without values they are as the keys; one name stands for as many as the other
+// has. Errors: lists of other lengths, names of no form, a pair twice.
+Result<std::vector<StateForm>> StateFormsOf(const std::vector<std::string>& keys,
+                                            const std::vector<std::string>& values);
+
+// A model for each form of a group.
+struct OpenedSettings {
+  std::vector<std::unique_ptr<Model>> models;
+  std::vector<EvalSetting> settings;
+};
+Result<OpenedSettings> OpenSettings(const ModelArgs& args, std::span<const StateForm> forms,
+                                    ThreadPool& pool);
+
+// Groups of forms whose models, and the reference's, are in memory at once; each at least one.
+std::vector<std::span<const StateForm>> GroupsOf(std::span<const StateForm> forms,
+                                                 Bytes model_bytes);
+
+}  // namespace cairn
+
+#endif  // CAIRN_TOOLS_EVAL_SETTINGS_H_
