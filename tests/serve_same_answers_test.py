@@ -29,7 +29,10 @@ def text_of(rng, words):
 
 
 def some_request(rng, beginnings):
-    """(path, body): sampled or not, with everything that an answer can be asked for."""
+    """(path, body): sampled or not, with everything that an answer can be asked for; or embeddings."""
+    if rng.random() < 0.1:
+        body = {"input": [text_of(rng, rng.choice([3, 60])) for _ in range(rng.randint(1, 4))]}
+        return "/v1/embeddings", body | rng.choice([{}, {"encoding_format": "base64"}, {"dimensions": 50}])
     body = {"max_tokens": rng.choice([1, 8, 20, 120]), "n": rng.choice([1, 1, 1, 2, 3])}
     if rng.random() < 0.4:
         body["temperature"] = 0
@@ -60,16 +63,17 @@ class ServeSameAnswersTest(unittest.TestCase):
         tiny_model.write(cls.model)
 
     def start(self, *flags):
-        server = serve_process.Server("-np", "12", "-t", "2", *flags, model=self.model)
+        server = serve_process.Server("-np", "12", "-t", "2", "--pooling", "mean", *flags, model=self.model)
         self.addCleanup(lambda: server.process.poll() is None and server.stop(signal.SIGKILL))
         return server
 
     def answer(self, server, request, **more):
-        """The bytes of the choices and how many tokens they took."""
+        """The bytes of the choices, or embeddings, and how many tokens they took."""
         path, body = request
         status, answer = server.ask_json(path, body | more)
         self.assertEqual(status, 200, answer)
-        return json.dumps([answer["choices"], answer["usage"]["prompt_tokens"], answer["usage"]["completion_tokens"]])
+        usage = {name: answer["usage"].get(name) for name in ("prompt_tokens", "completion_tokens")}
+        return json.dumps([answer.get("choices"), answer.get("data"), usage])
 
     def check_in_company(self, server, requests, alone, seed):
         order = list(range(len(requests)))

@@ -7,6 +7,7 @@ Needs `make models` for a real model; skips, saying so, where it is absent. $CAI
 import asyncio
 import concurrent.futures
 import json
+import math
 import resource
 import signal
 import socket
@@ -107,7 +108,7 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(raised.exception.type, "exceed_context_size_error")
         self.assertEqual(raised.exception.body["n_ctx"], 1024)
         self.assertGreater(raised.exception.body["n_prompt_tokens"], 1024)
-        status, answer = self.server.ask_json("/v1/embeddings", {"input": "x"})
+        status, answer = self.server.ask_json("/slots")
         self.assertEqual((status, answer["error"]["type"]), (501, "not_supported_error"))
         status, answer = self.server.ask_json("/nothing")
         self.assertEqual((status, answer["error"]["type"]), (404, "not_found_error"))
@@ -122,6 +123,39 @@ class ServeTest(unittest.TestCase):
         self.assertTrue(rendered["prompt"].endswith("<|im_start|>assistant\n"))
 
     # ---- what answers are made of ----
+
+    def test_openais_client_gets_embeddings_that_say_what_is_alike(self):
+        texts = ["The cat sleeps on the sofa.", "A kitten naps on the couch.", "Interest rates rose by two percent."]
+        answer = self.client.embeddings.create(model="m", input=texts)
+        self.assertEqual([each.index for each in answer.data], [0, 1, 2])
+        cat, kitten, rates = (each.embedding for each in answer.data)
+        self.assertEqual(len(cat), 576)
+        self.assertAlmostEqual(math.hypot(*cat), 1, delta=1e-6)
+        self.assertGreater(sum(map(float.__mul__, cat, kitten)), sum(map(float.__mul__, cat, rates)))
+        tokens = [self.server.ask_json("/tokenize", {"content": text})[1]["tokens"] for text in texts]
+        self.assertEqual(answer.usage.prompt_tokens, sum(map(len, tokens)))
+        # As numbers, as token ids, one by one: the same bits.
+        numbers = self.client.embeddings.create(model="m", input=tokens, encoding_format="float")
+        self.assertEqual([each.embedding for each in numbers.data], [cat, kitten, rates])
+        self.assertEqual(self.client.embeddings.create(model="m", input=texts[1]).data[0].embedding, kitten)
+        short = self.client.embeddings.create(model="m", input=texts[0], dimensions=64).data[0].embedding
+        length = math.hypot(*cat[:64])
+        for ours, whole in zip(short, cat[:64], strict=True):
+            self.assertAlmostEqual(ours, whole / length, delta=1e-6)
+        with self.assertRaises(openai.BadRequestError) as told:
+            self.client.embeddings.create(model="m", input="x", dimensions=577)
+        self.assertEqual(told.exception.param, "dimensions")
+
+    def test_a_servers_pooling_can_be_chosen(self):
+        server = Server("--pooling", "mean")
+        self.addCleanup(server.stop)
+        tokens = self.server.ask_json("/tokenize", {"content": "one two three"})[1]["tokens"]
+        _, mean = server.ask_json("/v1/embeddings", {"input": tokens})
+        _, last = self.server.ask_json("/v1/embeddings", {"input": tokens})
+        self.assertNotEqual(mean["data"], last["data"])
+        # Of one token both are the same.
+        for body in ({"input": tokens[:1]}, {"input": [tokens[:1]], "encoding_format": "base64"}):
+            self.assertEqual(server.ask_json("/v1/embeddings", body), self.server.ask_json("/v1/embeddings", body))
 
     def test_several_answers_are_forks_that_count_the_prompt_once(self):
         before = self.server.metric("cairn_prompt_tokens_computed_total")

@@ -17,6 +17,7 @@
 #include "cairn/state/state_store.h"
 #include "cairn/text/chat_template.h"
 #include "cairn/text/rust_bridge.h"
+#include "cairn/weights/describe_pooling.h"
 #include "tools/commands.h"
 #include "tools/generation.h"
 #include "tools/serve_args.h"
@@ -75,6 +76,21 @@ Status OpenGrammars(Serving& to) {
   return {};
 }
 
+// What the model's files ask for comes first: another pooling than theirs is a choice, attention in
+// both directions isn't.
+Status OpenEmbeddings(const ServeArgs& args, const WeightFile& file, Serving& to) {
+  const auto said = DescribePooling(file, args.model.model);
+  if (!said) {
+    to.served.why_no_embeddings = said.error().message;
+    return {};
+  }
+  // Of a model that generates only the last token has read all others.
+  to.served.pooling = said->value_or(Pooling::kLast);
+  if (args.pooling.empty()) return {};
+  CAIRN_ASSIGN(to.served.pooling, ParsePooling(args.pooling));
+  return {};
+}
+
 void Describe(const ServeArgs& args, TokenCount context, Serving& to) {
   ServedModel& served = to.served;
   const ModelSpec& spec = to.opened.model->spec();
@@ -85,6 +101,7 @@ void Describe(const ServeArgs& args, TokenCount context, Serving& to) {
   }
   served.tokenizer = to.tokenizer.get();
   served.context = context.value();
+  served.width = spec.hidden;
   served.train_context = spec.context_length.value();
   served.parameters = ParameterCount(spec).value_or(ElementCount(0)).value();
   served.created_unix_s = NowUnixSeconds();
@@ -98,6 +115,7 @@ Status OpenServing(const ServeArgs& args, Serving& to) {
   CAIRN_ASSIGN(const SequenceRunner::Options runner, RunnerOptionsOf(args.model, described.spec));
   CAIRN_ASSIGN(Tokenizer tokenizer, OpenTokenizer(*described.file, args.model.model));
   to.tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer));
+  CAIRN_TRY(OpenEmbeddings(args, *described.file, to));
   ModelArgs model_args = args.model;
   model_args.fingerprint = true;
   CAIRN_ASSIGN(to.opened, OpenModel(model_args, std::move(described)));

@@ -39,6 +39,10 @@ void ServeArgs::AddFlags(CLI::App& command) {
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   AddBytes(command, "--state-bytes", state_bytes, "Budget of inference state, as in 4GiB");
+  command
+      .add_option("--pooling", pooling,
+                  "Of embeddings: last or mean (default: what the model's files say, else last)")
+      ->check(CLI::IsMember({"last", "mean"}));
   command.add_option("--eviction", eviction, "Which kept state goes first when bytes are short")
       ->capture_default_str();
   tiers.AddFlags(command);

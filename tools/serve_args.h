@@ -29,6 +29,7 @@ struct ServeArgs {
   int64_t parallel = 64;
   int64_t queue = 1024;
   uint64_t state_bytes = uint64_t{4} << 30;
+  std::string pooling;  // empty: as the model's files say
   std::string eviction{kDefaultEvictionPolicy};
   TierArgs tiers;
   SamplingOptions sampling;

@@ -56,9 +56,10 @@ Status CheckRequest(const GenerationRequest& request, const ModelSpec& spec, Tok
                 "top_logprobs {} is out of range: it must be in [0, {}]", request.top_logprobs,
                 spec.vocabulary);
   }
-  if (request.wants_embedding) {
-    return Fail(ErrorCode::kUnsupported,
-                "embeddings can't be had: the model gives logits, not hidden states");
+  if (request.embedding && (request.max_tokens != 0 || request.answers != 1)) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "an embedding is one answer of no tokens; {} of {} are asked for", request.answers,
+                request.max_tokens);
   }
   return {};
 }

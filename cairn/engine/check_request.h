@@ -8,7 +8,7 @@
 
 namespace cairn {
 
-// kInvalidArgument with what is out of range, or kUnsupported.
+// kInvalidArgument with what is out of range.
 Status CheckRequest(const GenerationRequest& request, const ModelSpec& spec, TokenCount context);
 
 }  // namespace cairn

@@ -23,8 +23,7 @@ std::string RefusalOf(const GenerationRequest& request) {
   spec.vocabulary = 48;
   const Status status = CheckRequest(request, spec, TokenCount(100));
   if (status) return "";
-  const bool embedding = request.wants_embedding;
-  CHECK(status.error().code == (embedding ? ErrorCode::kUnsupported : ErrorCode::kInvalidArgument));
+  CHECK(status.error().code == ErrorCode::kInvalidArgument);
   return status.error().message;
 }
 
@@ -59,7 +58,14 @@ TEST_CASE("a request with any one thing wrong is refused with what is wrong") {
   CheckRefused([nan](R& r) { r.logit_bias = {{TokenId(3), nan}}; }, "biases are numbers");
   CheckRefused([](R& r) { r.logit_bias = {{TokenId(3), 1.0f}, {TokenId(3), 1.0f}}; },
                "3 comes after 3");
-  CheckRefused([](R& r) { r.wants_embedding = true; }, "embeddings");
+  CheckRefused([](R& r) { r.embedding = Pooling::kMean; }, "an embedding is one answer");
+  CheckRefused(
+      [](R& r) {
+        r.embedding = Pooling::kLast;
+        r.max_tokens = 0;
+        r.answers = 2;
+      },
+      "an embedding is one answer");
 }
 
 TEST_CASE("a request at every limit is good") {

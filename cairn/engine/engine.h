@@ -23,6 +23,7 @@
 #include "cairn/base/status.h"
 #include "cairn/engine/sampler.h"
 #include "cairn/models/model.h"
+#include "cairn/spec/pooling.h"
 #include "cairn/state/state_manager.h"
 
 namespace cairn {
@@ -57,7 +58,9 @@ struct GenerationRequest {
   std::string tenant;                           // state is shared within a tenant only
   int32_t priority = 0;                         // higher ones first
   int64_t deadline_us = 0;                      // of the engine's clock, 0: none
-  bool wants_embedding = false;  // kUnsupported so far: models don't hand out hidden states
+  // An embedding of the prompt is wanted: one answer of no tokens. Its state is computed anew and
+  // not kept, for an embedding is of tokens' hidden states, which state doesn't hold.
+  std::optional<Pooling> embedding = {};
 };
 
 inline constexpr int32_t kMaxAnswers = 128;
@@ -111,6 +114,8 @@ class GenerationListener {
   // False ends this answer here (kStopped); the token counts as one of it.
   virtual bool OnToken(const GeneratedToken& token) = 0;
   virtual void OnEnd(const GenerationEnded& end) = 0;
+  // Of a generation that wants one, before its OnEnd; not of length 1. Nothing of one that fails.
+  virtual void OnEmbedding(GenerationId /*id*/, std::span<const float> /*embedding*/) {}
   // Asked when an answer ends, before OnEnd: whether it calls a tool, whose result will then come
   // back soon. A hint for what to keep.
   virtual bool CallsTool(GenerationId /*id*/, int32_t /*answer*/) { return false; }

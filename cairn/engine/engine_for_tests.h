@@ -53,7 +53,7 @@ inline GenerationRequest CopyOf(const GenerationRequest& from) {
   to.tenant = from.tenant;
   to.priority = from.priority;
   to.deadline_us = from.deadline_us;
-  to.wants_embedding = from.wants_embedding;
+  to.embedding = from.embedding;
   return to;
 }
 
@@ -80,6 +80,7 @@ class Recorder final : public GenerationListener {
     std::map<int32_t, RecordedAnswer> answers;
     std::vector<int64_t> times_us;  // of tokens
     std::vector<int64_t> progress;
+    std::vector<float> embedding;
     GenerationUsage usage;
     std::string problem;
     bool over = false;
@@ -110,6 +111,11 @@ class Recorder final : public GenerationListener {
     heard.problem = end.problem;
     heard.over = end.last;
     if (end.last) order_.push_back(end.id);
+  }
+  void OnEmbedding(GenerationId id, std::span<const float> embedding) override {
+    Heard& heard = heard_[id];
+    CAIRN_CHECK(!heard.over && heard.embedding.empty());
+    heard.embedding.assign(embedding.begin(), embedding.end());
   }
   void OnPromptProgress(GenerationId id, TokenCount done, TokenCount /*total*/) override {
     heard_[id].progress.push_back(done.value());

@@ -31,10 +31,12 @@ class FakeModel final : public Model {
   };
   static constexpr int64_t kVocabulary = 48;
   static constexpr int64_t kWindow = 24;
+  static constexpr int64_t kHidden = 5;
 
   explicit FakeModel(Shape shape) : layout_(LayoutOf(shape)) {
     spec_.vocabulary = kVocabulary;
     spec_.context_length = TokenCount(1 << 20);
+    spec_.hidden = kHidden;
   }
 
   const ModelSpec& spec() const override { return spec_; }
@@ -51,9 +53,11 @@ class FakeModel final : public Model {
       last_batch_.push_back(count);
       computed_tokens += count;
       int64_t position = span.state.tokens_before.value();
-      for (const TokenId token : span.tokens) Write(span.state, position++, token);
-      CAIRN_CHECK(span.logits <= 1);
-      if (span.logits == 1) rows_.push_back(HashOfState(span.state, position));
+      const int64_t silent_to = position + count - span.logits;
+      for (const TokenId token : span.tokens) {
+        Write(span.state, position++, token);
+        if (position > silent_to) rows_.push_back(HashOfState(span.state, position));
+      }
     }
   }
   int64_t logit_rows() const override { return static_cast<int64_t>(rows_.size()); }
@@ -62,6 +66,15 @@ class FakeModel final : public Model {
       const uint64_t hash = rows_[static_cast<size_t>(first + i)];
       for (int64_t id = 0; id < kVocabulary; ++id) {
         *out++ = static_cast<float>(Mix(hash, static_cast<uint64_t>(id)) % 8192) / 1024 - 4;
+      }
+    }
+  }
+
+  void HiddenStates(int64_t first, int64_t count, float* out) override {
+    for (int64_t i = 0; i < count; ++i) {
+      const uint64_t hash = rows_[static_cast<size_t>(first + i)];
+      for (int64_t c = 0; c < kHidden; ++c) {
+        *out++ = static_cast<float>(Mix(hash, static_cast<uint64_t>(1000 + c)) % 65536) / 7919 - 4;
       }
     }
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cairn/engine/engine.h"
+#include "cairn/engine/pooled_rows.h"
 #include "cairn/engine/tenants.h"
 #include "cairn/engine/token_chooser.h"
 #include "cairn/state/state_manager.h"
@@ -37,7 +38,8 @@ struct Answer {
   int64_t produced = 0;         // tokens of the answer
   // It had a lease and lost it, or never got the fork it should have had: goes before new ones.
   bool preempted = false;
-  // There was no room for it while others could have resumed from it: nothing of it is kept.
+  // Nothing of it is kept: an embedding's, or there was no room for it while others could have
+  // resumed from it.
   bool alone = false;
 
   // Of a lease.
@@ -79,6 +81,7 @@ struct Generation {
   bool answered = false;   // with a token or more
   size_t ended = 0;        // answers
   GenerationUsage usage;
+  std::optional<PooledRows> pooled;  // of one that wants an embedding, of the tokens read
   std::vector<std::unique_ptr<Answer>> answers;
 };
 

@@ -126,6 +126,10 @@ Result<GenerationId> Scheduler::Submit(GenerationRequest request, GenerationList
   }
   Answer& first = *generation.answers.front();
   first.tokens = std::move(generation.request.prompt);
+  if (generation.request.embedding) {
+    generation.pooled.emplace(*generation.request.embedding);
+    first.alone = true;
+  }
   generations_.emplace(generation.id, std::move(owned));
   Wait(first);
   WaitForRunning(first);

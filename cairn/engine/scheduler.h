@@ -100,8 +100,11 @@ class Scheduler final : public Engine {
   void PrepareBatch();
   void Compute(int64_t start_us);
   void NoteCompute(double prompt_token_us);
+  // Adds the item's span to the batch; whether it asks for logits.
+  bool AddSpan(const BatchItem& item);
   void AfterForward(const BatchItem& item);
   void Keep(Answer& answer);
+  void ReadHidden();
   void ReadLogits();
   void Begin(Answer& first, std::span<const float> logits);
   void Next(Answer& answer, std::span<const float> logits);
@@ -135,6 +138,7 @@ class Scheduler final : public Engine {
   std::vector<BatchSpan> spans_;
   std::vector<Answer*> asking_;  // for logits
   std::vector<float> logits_;
+  std::vector<float> hidden_;
   TokenChooser::Scratch scratch_;
 };
 

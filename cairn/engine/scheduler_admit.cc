@@ -153,6 +153,7 @@ void Scheduler::GiveBack(Answer& answer, const Turn& turn) {
   answer.ready = false;
   answer.read = answer.kept = TokenCount(0);
   answer.points = 0;
+  if (answer.generation->pooled) answer.generation->pooled->Clear();
   std::erase(running_, &answer);
   LeaveSharing(answer, running_);
   ReleaseWaiting(waiting_, answer);

@@ -6,6 +6,12 @@
 #include "cairn/engine/scheduler.h"
 
 namespace cairn {
+namespace {
+
+// Rows of hidden states in memory at once.
+constexpr int64_t kHiddenRows = 32;
+
+}  // namespace
 
 // ---- What goes in ----
 
@@ -99,7 +105,28 @@ void Scheduler::PrepareBatch() {
 
 // ---- What comes out ----
 
+bool Scheduler::AddSpan(const BatchItem& item) {
+  Answer& answer = *item.answer;
+  const Generation& generation = *answer.generation;
+  const bool ends = answer.read + item.tokens == answer.size();
+  const bool asks = ends && generation.request.max_tokens > 0;
+  const int64_t rows =
+      generation.pooled ? generation.pooled->Wanted(item.tokens.value(), ends) : (asks ? 1 : 0);
+  spans_.push_back({.state = state_.store().View(state_.Sequence(*answer.lease)),
+                    .tokens = std::span(answer.tokens)
+                                  .subspan(static_cast<size_t>(answer.read.value()),
+                                           static_cast<size_t>(item.tokens.value())),
+                    .logits = rows});
+  return asks;
+}
+
 void Scheduler::Compute(int64_t start_us) {
+  // Rows of logits come first.
+  std::ranges::sort(batch_, [](const BatchItem& a, const BatchItem& b) {
+    const bool ours = a.answer->generation->pooled.has_value();
+    const bool theirs = b.answer->generation->pooled.has_value();
+    return ours != theirs ? theirs : Precedes(*a.answer, *b.answer);
+  });
   spans_.clear();
   asking_.clear();
   int64_t answer_tokens = 0;
@@ -112,14 +139,7 @@ void Scheduler::Compute(int64_t start_us) {
       generation.usage.queued_us = before_us - generation.submitted_us;
     }
     (answer.Answering() ? answer_tokens : prompt_tokens) += item.tokens.value();
-    const bool asks =
-        answer.read + item.tokens == answer.size() && generation.request.max_tokens > 0;
-    if (asks) asking_.push_back(&answer);
-    spans_.push_back({.state = state_.store().View(state_.Sequence(*answer.lease)),
-                      .tokens = std::span(answer.tokens)
-                                    .subspan(static_cast<size_t>(answer.read.value()),
-                                             static_cast<size_t>(item.tokens.value())),
-                      .logits = asks ? 1 : 0});
+    if (AddSpan(item)) asking_.push_back(&answer);
   }
   model_.Forward(spans_);
   stats_.busy_us += options_.now_us() - before_us;
@@ -129,6 +149,7 @@ void Scheduler::Compute(int64_t start_us) {
   for (const BatchItem& item : batch_) {
     state_.store().Commit(state_.Sequence(*item.answer->lease), item.tokens);
   }
+  ReadHidden();
   NoteCompute(cost_.PromptTokenUs(answer_tokens, prompt_tokens, options_.now_us() - before_us));
   for (const BatchItem& item : batch_) AfterForward(item);
   ReadLogits();
@@ -154,6 +175,9 @@ void Scheduler::AfterForward(const BatchItem& item) {
   if (generation.answering) return;
   generation.listener->OnPromptProgress(generation.id, answer.read, generation.prompt);
   if (answer.read == generation.prompt && generation.request.max_tokens == 0) {
+    if (generation.pooled) {
+      generation.listener->OnEmbedding(generation.id, generation.pooled->Pooled());
+    }
     EndAll(generation, GenerationEnd::kLength, {});
   }
 }
@@ -163,6 +187,25 @@ void Scheduler::Keep(Answer& answer) {
   answer.kept = answer.read;
   ++answer.points;
   ReleaseWaiting(waiting_, answer);
+}
+
+// Behind the rows of logits, token by token in order.
+void Scheduler::ReadHidden() {
+  const int64_t width = model_.spec().hidden;
+  auto first = static_cast<int64_t>(asking_.size());
+  for (size_t i = 0; i < batch_.size(); ++i) {
+    std::optional<PooledRows>& pooled = batch_[i].answer->generation->pooled;
+    if (!pooled) continue;
+    hidden_.resize(static_cast<size_t>(kHiddenRows * width));
+    for (const int64_t end = first + spans_[i].logits; first < end;) {
+      const int64_t count = std::min(end - first, kHiddenRows);
+      model_.HiddenStates(first, count, hidden_.data());
+      for (int64_t row = 0; row < count; ++row) {
+        pooled->Add({hidden_.data() + row * width, static_cast<size_t>(width)});
+      }
+      first += count;
+    }
+  }
 }
 
 void Scheduler::ReadLogits() {

@@ -91,10 +91,9 @@ class FakeEngine {
   }
 };
 
-// What the request's answers are when nobody else is there.
-inline std::map<int32_t, RecordedAnswer> SoloAnswers(const GenerationRequest& request,
-                                                     FakeModel::Shape shape,
-                                                     TokenCount context = TokenCount(16384)) {
+// What is heard of the request when nobody else is there.
+inline Recorder::Heard Solo(const GenerationRequest& request, FakeModel::Shape shape,
+                            TokenCount context = TokenCount(16384)) {
   FakeEngineOptions options{.shape = shape};
   options.engine.context = context;
   FakeEngine alone(options);
@@ -103,7 +102,19 @@ inline std::map<int32_t, RecordedAnswer> SoloAnswers(const GenerationRequest& re
   copy.deadline_us = 0;
   const GenerationId id = alone.Submit(std::move(copy));
   RunAll(*alone.engine);
-  return alone.recorder.Of(id).answers;
+  return alone.recorder.Of(id);
+}
+
+inline std::map<int32_t, RecordedAnswer> SoloAnswers(const GenerationRequest& request,
+                                                     FakeModel::Shape shape,
+                                                     TokenCount context = TokenCount(16384)) {
+  return Solo(request, shape, context).answers;
+}
+
+inline GenerationRequest EmbeddingOf(std::vector<TokenId> prompt, Pooling pooling) {
+  GenerationRequest request = RequestOf(std::move(prompt), 0);
+  request.embedding = pooling;
+  return request;
 }
 
 }  // namespace cairn

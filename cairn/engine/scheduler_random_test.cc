@@ -43,6 +43,7 @@ class RandomCrowd {
   }
   const EngineStats& stats() const { return fake_.engine->stats(); }
   const StateManager::Stats& state() const { return fake_.manager->stats(); }
+  int64_t embedded = 0;
   int64_t evictions() const { return fake_.manager->tree().stats().evictions; }
 
  private:
@@ -94,6 +95,11 @@ class RandomCrowd {
     request.tenant = choose_(3) == 0 ? "other" : "";
     request.priority = choose_(4) == 0 ? static_cast<int32_t>(choose_(3)) : 0;
     if (choose_(10) == 0) request.deadline_us = fake_.model.now_us + choose_(200'000);
+    if (request.sampling.seed % 8 == 0) {
+      request.embedding = request.sampling.seed % 16 == 0 ? Pooling::kMean : Pooling::kLast;
+      request.max_tokens = 0;
+      request.answers = 1;
+    }
     GenerationRequest copy = CopyOf(request);
     const Result<GenerationId> id = fake_.engine->Submit(std::move(request), fake_.recorder);
     if (id) requests_.emplace(*id, std::move(copy));
@@ -102,7 +108,12 @@ class RandomCrowd {
     const Recorder::Heard& heard = fake_.recorder.Of(id);
     CHECK(heard.over);
     REQUIRE(heard.answers.size() == static_cast<size_t>(request.answers));
-    const auto solo = SoloAnswers(request, shape_, TokenCount(400));
+    const Recorder::Heard alone = Solo(request, shape_, TokenCount(400));
+    const auto& solo = alone.answers;
+    if (heard.answers.at(0).end == GenerationEnd::kLength) {
+      CHECK(heard.embedding == alone.embedding);
+      embedded += heard.embedding.empty() ? 0 : 1;
+    }
     for (const auto& [index, answer] : heard.answers) {
       const bool cut =
           answer.end == GenerationEnd::kCancelled || answer.end == GenerationEnd::kDeadline;
@@ -123,6 +134,7 @@ TEST_CASE("random requests, leavings and tight budgets change no answer and lose
   EngineStats all;
   int64_t evictions = 0;
   int64_t loads = 0;
+  int64_t embedded = 0;
   for (uint64_t n = 1; n <= 41; ++n) {
     const uint64_t seed = n <= 40 ? n : 1440;  // it found bytes in the hands of a tier's writes
     CAPTURE(seed);
@@ -134,6 +146,7 @@ TEST_CASE("random requests, leavings and tight budgets change no answer and lose
     all.resumed_tokens += crowd.stats().resumed_tokens;
     all.cancelled += crowd.stats().cancelled;
     evictions += crowd.evictions();
+    embedded += crowd.embedded;
     loads += crowd.state().loads;
   }
   // The crowd is a crowd.
@@ -142,6 +155,7 @@ TEST_CASE("random requests, leavings and tight budgets change no answer and lose
   CHECK(all.cancelled > 50);
   CHECK(all.resumed_tokens > 10'000);
   CHECK(evictions > 1000);
+  CHECK(embedded > 100);
   CHECK(loads > 30);
   MESSAGE(all.finished << " finished, " << all.preemptions << " preempted, " << all.cancelled
                        << " cancelled, " << evictions << " evictions, " << loads << " loads");

@@ -41,6 +41,8 @@ class SumModel final : public Model {
     }
   }
 
+  void HiddenStates(int64_t /*first*/, int64_t /*count*/, float* /*out*/) override {}
+
   const std::vector<int64_t>& calls() const { return calls_; }
 
  private:

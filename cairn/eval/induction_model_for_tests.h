@@ -52,6 +52,7 @@ class InductionModel final : public Model {
       out = std::ranges::copy(rows_[static_cast<size_t>(first + i)], out).out;
     }
   }
+  void HiddenStates(int64_t /*first*/, int64_t /*count*/, float* /*out*/) override {}
 
  private:
   static StateLayout LayoutOf(Lifetime lifetime) {

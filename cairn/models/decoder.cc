@@ -114,11 +114,15 @@ void Decoder::Forward(std::span<const BatchSpan> batch) {
   }
 }
 
-void Decoder::Logits(int64_t first, int64_t count, float* out) {
+void Decoder::HiddenStates(int64_t first, int64_t count, float* out) {
   CAIRN_CHECK(first >= 0 && count >= 0 && first + count <= logit_rows());
+  residual_->Finish(pass_, first, count, out);
+}
+
+void Decoder::Logits(int64_t first, int64_t count, float* out) {
   const int64_t hidden = spec_.hidden;
   float* normed = work_.Floats(0, count * hidden);
-  residual_->Finish(pass_, first, count, normed);
+  HiddenStates(first, count, normed);
   Activations& activations = work_.activations(0);
   activations.Set(normed, count, hidden, hidden);
   const MatMulTask task = head_.Into(out, kFinePrecision);

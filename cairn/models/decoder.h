@@ -31,6 +31,7 @@ class Decoder final : public Model {
   void Forward(std::span<const BatchSpan> batch) override;
   int64_t logit_rows() const override { return static_cast<int64_t>(wanted_.size()); }
   void Logits(int64_t first, int64_t count, float* out) override;
+  void HiddenStates(int64_t first, int64_t count, float* out) override;
   void ObserveLayers(LayerObserver observer) override { observer_ = std::move(observer); }
 
   // Made by Load.
@@ -63,7 +64,7 @@ class Decoder final : public Model {
   std::vector<int64_t> positions_;
   std::vector<TokenId> ids_;
   std::vector<int64_t> all_;     // 0 .. tokens - 1
-  std::vector<int64_t> wanted_;  // tokens that get logits
+  std::vector<int64_t> wanted_;  // tokens that get a row
   AlignedBuffer stream_;         // [tokens][residual width]; the wanted rows alone after Forward
 };
 

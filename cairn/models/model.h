@@ -28,7 +28,7 @@ class WeightFile;
 struct BatchSpan {
   SequenceView state;
   std::span<const TokenId> tokens;
-  int64_t logits = 0;  // how many of the last tokens get a row of logits
+  int64_t logits = 0;  // how many of the last tokens get a row: of logits, or of hidden states
 };
 
 class Model {
@@ -44,10 +44,13 @@ class Model {
   // the views are writable for their tokens.
   virtual void Forward(std::span<const BatchSpan> batch) = 0;
 
-  // Rows of logits that the last Forward prepared: the spans' wanted tokens in order.
+  // Rows that the last Forward prepared: the spans' wanted tokens in order.
   virtual int64_t logit_rows() const = 0;
   // Writes rows [first, first + count), `vocabulary` floats each, one behind the other.
   virtual void Logits(int64_t first, int64_t count, float* out) = 0;
+  // Writes what the head makes these rows' logits from: the last hidden states behind the final
+  // norm, `hidden` floats each.
+  virtual void HiddenStates(int64_t first, int64_t count, float* out) = 0;
 
   // What the residual of all tokens that go on holds after each layer, for finding faults; after
   // the last layer those are the wanted ones.

@@ -22,7 +22,8 @@ namespace cairn {
 // How one of a request's answers ended.
 struct ChoiceEnd {
   GenerationEnd reason = GenerationEnd::kEnd;
-  std::string stop = {};  // the stop string, of kStopped
+  std::string stop = {};              // the stop string, of kStopped
+  std::vector<float> embedding = {};  // of one that was asked for, not of length 1
 };
 
 // What the answers of a request took together, and where the state of its prompts came from.

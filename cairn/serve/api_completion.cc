@@ -36,45 +36,51 @@ std::vector<TokenId> TokensOf(const JsonNode::Items& items, const std::string& p
   return tokens;
 }
 
-void ReadPrompts(ApiFields& fields, int64_t vocabulary, CompletionRequest& to) {
-  fields.Require("prompt");
-  const JsonNode* found = fields.Any("prompt");
-  if (found == nullptr) return;
+}  // namespace
+
+std::vector<CompletionPrompt> ReadPrompts(ApiFields& fields, std::string_view name,
+                                          const PromptLimits& limits) {
+  std::vector<CompletionPrompt> prompts;
+  fields.Require(name);
+  const JsonNode* found = fields.Any(name);
+  if (found == nullptr) return prompts;
   if (const std::string* text = found->String()) {
-    to.prompts.emplace_back(*text);
-    return;
+    prompts.emplace_back(*text);
+    return prompts;
   }
   const JsonNode::Items* items = found->Array();
   if (items == nullptr) {
-    return fields.Refuse("prompt", "must be a text, token ids, or an array of these");
+    fields.Refuse(name, "must be a text, token ids, or an array of these");
+    return prompts;
   }
   if (IsTokenList(*items)) {
-    to.prompts.emplace_back(TokensOf(*items, "prompt", vocabulary, fields));
-    return;
+    prompts.emplace_back(TokensOf(*items, std::string(name), limits.vocabulary, fields));
+    return prompts;
   }
-  if (items->empty() || items->size() > kMaxPrompts) {
-    return fields.Refuse("prompt", fmt::format("must hold 1 to {} prompts", kMaxPrompts));
+  if (items->empty() || items->size() > limits.most) {
+    fields.Refuse(name, fmt::format("must hold 1 to {} {}s", limits.most, name));
+    return prompts;
   }
   for (size_t i = 0; i < items->size() && fields.ok(); ++i) {
     const JsonNode& item = items->at(i);
-    const std::string path = PathOfItem("prompt", i);
+    const std::string path = PathOfItem(name, i);
     if (const std::string* text = item.String()) {
-      to.prompts.emplace_back(*text);
+      prompts.emplace_back(*text);
     } else if (item.Array() != nullptr && IsTokenList(*item.Array())) {
-      to.prompts.emplace_back(TokensOf(*item.Array(), path, vocabulary, fields));
+      prompts.emplace_back(TokensOf(*item.Array(), path, limits.vocabulary, fields));
     } else {
       fields.Refuse(path, "must be a text or token ids");
     }
   }
+  return prompts;
 }
-
-}  // namespace
 
 ApiResult<CompletionRequest> ParseCompletionRequest(const JsonNode& body,
                                                     const AnswerDefaults& defaults) {
   ApiFields fields(body, "");
   CompletionRequest to;
-  ReadPrompts(fields, defaults.vocabulary, to);
+  to.prompts =
+      ReadPrompts(fields, "prompt", {.vocabulary = defaults.vocabulary, .most = kMaxPrompts});
   to.options = ReadOpenAiOptions(fields, defaults);
   to.options.max_tokens = fields.Integer("max_tokens", 0, INT32_MAX).value_or(kDefaultMaxTokens);
   if (const auto count = fields.Integer("logprobs", 0, kMaxLogprobs)) {

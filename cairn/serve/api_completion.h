@@ -4,7 +4,9 @@
 #ifndef CAIRN_SERVE_API_COMPLETION_H_
 #define CAIRN_SERVE_API_COMPLETION_H_
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -17,6 +19,14 @@ namespace cairn {
 
 // A text, or a text as token ids.
 using CompletionPrompt = std::variant<std::string, std::vector<TokenId>>;
+
+struct PromptLimits {
+  int64_t vocabulary = 0;
+  size_t most = 0;  // prompts
+};
+// At least one, or a problem of the fields.
+std::vector<CompletionPrompt> ReadPrompts(ApiFields& fields, std::string_view name,
+                                          const PromptLimits& limits);
 
 struct CompletionRequest {
   AnswerOptions options;

@@ -8,6 +8,7 @@
 #include "cairn/base/check.h"
 #include "cairn/serve/api_chat.h"
 #include "cairn/serve/api_completion.h"
+#include "cairn/serve/api_embeddings.h"
 #include "cairn/serve/api_messages.h"
 #include "cairn/serve/json_node.h"
 #include "cairn/text/utf8.h"
@@ -67,6 +68,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Accepted(cairn::ParseTemplateRequest(*body));
   Accepted(cairn::ParseTokenizeRequest(*body));
   Accepted(cairn::ParseDetokenizeRequest(*body, kVocabulary));
+  constexpr int64_t kWidth = 8;
+  const auto embeddings = ParseEmbeddingsRequest(*body, kVocabulary, kWidth);
+  if (Accepted(embeddings)) {
+    CAIRN_CHECK(!embeddings->inputs.empty());
+    CAIRN_CHECK(embeddings->dimensions >= 0 && embeddings->dimensions <= kWidth);
+  }
   const auto completion = ParseCompletionRequest(*body, defaults);
   if (Accepted(completion)) {
     CheckOptions(completion->options);

@@ -18,6 +18,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 constexpr const char* kStreamType = "text/event-stream";
+// Of one request, in the engine's hands.
+constexpr size_t kInputsAtOnce = 64;
 
 std::string HealthJson() { return R"({"status":"ok"})"; }
 
@@ -87,7 +89,8 @@ class ApiServer::Impl {
     PreparedAnswer prepared;
     std::vector<JobId> jobs;
     size_t jobs_left = 0;
-    bool begun = false;  // the stream's head is out
+    size_t next_job = 0;  // of prepared.jobs: those from here on aren't the engine's yet
+    bool begun = false;   // the stream's head is out
     bool first_token = false;
     int64_t written_us = 0;
     std::vector<int64_t> last_token_us;  // by choice
@@ -99,6 +102,8 @@ class ApiServer::Impl {
   void WorkSmall(ExchangeId id, const Route& route, std::string body, Small answer);
   bool Admit(ExchangeId id, Pending pending);
   void Start(ExchangeId id, ApiResult<PreparedAnswer> prepared);
+  // False: it has failed for want of room.
+  bool SubmitNext(ExchangeId id, Answering& a);
   void OnEvent(AnswerEvent& event);
   void OnPiece(ExchangeId id, Answering& a, AnswerEvent& event, int choice);
   void OnEnded(ExchangeId id, Answering& a, AnswerEvent& event, int choice);
@@ -179,9 +184,7 @@ void ApiServer::Impl::Dispatch(ExchangeId id, const Route& route, HttpRequest re
     case Endpoint::kApplyTemplate:
       return WorkSmall(id, route, std::move(request.body), AnswerApplyTemplate);
     case Endpoint::kEmbeddings:
-      return AnswerError(
-          id, &route,
-          {.type = ApiErrorType::kNotSupported, .message = "this model doesn't give embeddings"});
+      return Work(id, route, std::move(request.body), PrepareEmbeddings, key);
     case Endpoint::kNotOffered:
       return AnswerError(
           id, &route,
@@ -242,18 +245,24 @@ void ApiServer::Impl::Start(ExchangeId id, ApiResult<PreparedAnswer> prepared) {
   a.prepared = std::move(*prepared);
   a.jobs_left = a.prepared.jobs.size();
   a.last_token_us.resize(a.jobs_left * static_cast<size_t>(a.prepared.answers_per_job));
-  int choice = 0;
-  for (AnswerJob& job : a.prepared.jobs) {
-    const JobId job_id(next_job_++);
-    if (!engine_->Submit(job_id, std::move(job))) {
-      return FailAnswer(id, {.type = ApiErrorType::kUnavailable,
-                             .message = "as many requests wait as may be: try again"});
-    }
-    a.jobs.push_back(job_id);
-    jobs_[job_id] = {id, choice};
-    choice += a.prepared.answers_per_job;
+  // Many texts to embed mustn't fill the queue by themselves.
+  const size_t at_once = a.prepared.embeds ? kInputsAtOnce : a.jobs_left;
+  while (a.next_job < std::min(at_once, a.prepared.jobs.size())) {
+    if (!SubmitNext(id, a)) return;
   }
-  a.prepared.jobs.clear();
+}
+
+bool ApiServer::Impl::SubmitNext(ExchangeId id, Answering& a) {
+  const auto choice = static_cast<int>(a.next_job) * a.prepared.answers_per_job;
+  const JobId job_id(next_job_++);
+  if (!engine_->Submit(job_id, std::move(a.prepared.jobs[a.next_job++]))) {
+    FailAnswer(id, {.type = ApiErrorType::kUnavailable,
+                    .message = "as many requests wait as may be: try again"});
+    return false;
+  }
+  a.jobs.push_back(job_id);
+  jobs_[job_id] = {id, choice};
+  return true;
 }
 
 void ApiServer::Impl::OnEvent(AnswerEvent& event) {
@@ -283,9 +292,17 @@ void ApiServer::Impl::OnPiece(ExchangeId id, Answering& a, AnswerEvent& event, i
 }
 
 void ApiServer::Impl::OnEnded(ExchangeId id, Answering& a, AnswerEvent& event, int choice) {
-  metrics_.CountAnswer(event.end.reason, event.tokens);
+  if (a.prepared.embeds) {
+    metrics_.CountEmbedding(event.usage.prompt.value());
+  } else {
+    metrics_.CountAnswer(event.end.reason, event.tokens);
+  }
   if (event.end.reason == GenerationEnd::kFailed) {
     return FailAnswer(id, {.type = ApiErrorType::kServer, .message = event.problem.message});
+  }
+  if (a.prepared.embeds && event.end.embedding.empty()) {
+    return FailAnswer(id, {.type = ApiErrorType::kUnavailable,
+                           .message = "the time for an answer is over: try again"});
   }
   a.usage.answer_tokens += event.tokens;
   std::string events;
@@ -299,7 +316,8 @@ void ApiServer::Impl::OnEnded(ExchangeId id, Answering& a, AnswerEvent& event, i
   metrics_.ObserveQueue(event.usage.queued_us);
   a.usage.Add(event.usage);
   jobs_.erase(event.job);
-  if (--a.jobs_left == 0) Finish(id);
+  if (--a.jobs_left == 0) return Finish(id);
+  if (a.next_job < a.prepared.jobs.size()) SubmitNext(id, a);
 }
 
 // Begins the stream with the first thing there is to send.

@@ -150,7 +150,7 @@ TEST_CASE("wrong paths, methods and keys have their errors, and health needs no 
   const std::string method = served.Get("/v1/chat/completions", key);
   CHECK(StatusOf(method) == 405);
   CHECK(method.contains("Allow: POST"));
-  CHECK(StatusOf(served.Post("/v1/embeddings", "{}", key)) == 501);
+  CHECK(StatusOf(served.Get("/slots", key)) == 501);
 }
 
 TEST_CASE("a client that leaves has its answers cancelled, streamed or not") {
@@ -223,6 +223,35 @@ TEST_CASE("bodies of every wrong kind are refused by name, and the server goes o
   CHECK(param_of(R"({"messages":[{"role":"user","content":"x"}],"max_tokens":"5"})") ==
         "max_tokens");
   CHECK(StatusOf(served.Post("/v1/chat/completions", kHello)) == 200);
+}
+
+TEST_CASE("texts are embedded in their order, more of them than may wait at once, too") {
+  Served served({}, {}, 64);
+  std::string inputs = R"("a")";
+  for (int i = 1; i < 200; ++i) inputs += fmt::format(R"(,"{}")", std::string(i % 7 + 1, 'b'));
+  const std::string answer =
+      served.Post("/v1/embeddings", fmt::format(R"({{"input":[{}],"dimensions":2}})", inputs));
+  CHECK(StatusOf(answer) == 200);
+  const Json body = Json::parse(BodyOf(answer));
+  REQUIRE(body["data"].size() == 200);
+  for (int i = 0; i < 200; ++i) {
+    CHECK(body["data"][i]["index"] == i);
+    CHECK(body["data"][i]["embedding"] == Json::parse("[0.6000000238418579,-0.800000011920929]"));
+  }
+  const Json whole = Json::parse(BodyOf(served.Post("/embeddings", R"({"input":[7,8]})")));
+  CHECK(whole["data"][0]["embedding"].size() == 3);
+  CHECK(whole["usage"] == Json{{"prompt_tokens", 2}, {"total_tokens", 2}});
+  const std::string metrics = served.Get("/metrics");
+  CHECK(metrics.contains("cairn_embeddings_total 201\n"));
+  CHECK_FALSE(metrics.contains("cairn_answers_total"));
+  CHECK(StatusOf(served.Post("/v1/embeddings", R"({"input":"a","dimensions":4})")) == 400);
+}
+
+TEST_CASE("an embedding that can't be had in time is an error, never a part") {
+  Served served({.fails = true, .origin = {}});
+  const std::string answer = served.Post("/v1/embeddings", R"({"input":["a","b"]})");
+  CHECK(StatusOf(answer) == 503);
+  CHECK_FALSE(answer.contains("data"));
 }
 
 TEST_CASE("metrics and state tell what has happened") {

@@ -102,6 +102,10 @@ class EngineService::Impl final : public GenerationListener {
     return !text.stopped();
   }
 
+  void OnEmbedding(GenerationId id, std::span<const float> embedding) override {
+    running_.at(id).embedding.assign(embedding.begin(), embedding.end());
+  }
+
   bool CallsTool(GenerationId id, int32_t answer) override {
     return running_.at(id).answers[static_cast<size_t>(answer)].EndsWithCall();
   }
@@ -113,7 +117,7 @@ class EngineService::Impl final : public GenerationListener {
     event.time_us = NowMicroseconds();
     event.piece = text.TakeRest();
     event.problem = {ErrorCode::kIo, ended.problem};
-    event.end = {ended.reason, text.stop()};
+    event.end = {ended.reason, text.stop(), std::move(running.embedding)};
     event.tokens = ended.tokens;
     event.last = ended.last;
     event.usage = ended.usage;
@@ -128,6 +132,7 @@ class EngineService::Impl final : public GenerationListener {
   struct Running {
     JobId id;
     std::vector<ReadAnswer> answers;
+    std::vector<float> embedding;
   };
 
   void Loop() {
@@ -152,7 +157,7 @@ class EngineService::Impl final : public GenerationListener {
   }
 
   void Take(JobId id, AnswerJob job) {
-    Running running{id, {}};
+    Running running{id, {}, {}};
     for (int32_t i = 0; i < job.request.answers; ++i) {
       ApiResult<AnswerText> text = AnswerText::Make(table_, job.text);
       if (!text) return Refuse(id, {ErrorCode::kInvalidArgument, text.error().message});

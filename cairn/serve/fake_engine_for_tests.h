@@ -1,5 +1,5 @@
 // FakeEngine: an Engine without a model. Its answers repeat the prompt, token by token, one a step
-// for each answer, all answers of a generation alike.
+// for each answer, all answers of a generation alike. Embeddings are (3, -4, the prompt's tokens).
 #ifndef CAIRN_SERVE_FAKE_ENGINE_FOR_TESTS_H_
 #define CAIRN_SERVE_FAKE_ENGINE_FOR_TESTS_H_
 
@@ -24,7 +24,7 @@ class FakeEngine final : public Engine {
     Bytes missing = {};        // of every request
     int64_t step_us = 0;       // that each step takes
     bool ignores_end = false;  // answers go round until their limit
-    bool fails = false;        // after the first token
+    bool fails = false;        // after the first token; gives no embeddings
     StateOrigin origin;
   };
 
@@ -95,6 +95,10 @@ class FakeEngine final : public Engine {
       return End(id, g, answer, GenerationEnd::kCancelled);
     }
     const auto size = static_cast<int64_t>(g.request.prompt.size());
+    if (g.request.embedding && !options_.fails) {
+      const std::vector<float> embedding = {3, -4, static_cast<float>(size)};
+      g.listener->OnEmbedding(id, embedding);
+    }
     if (g.counts[at] >= g.request.max_tokens) return End(id, g, answer, GenerationEnd::kLength);
     if (!options_.ignores_end && g.counts[at] >= size) {
       return End(id, g, answer, GenerationEnd::kEnd);

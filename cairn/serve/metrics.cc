@@ -154,6 +154,7 @@ struct ServeMetrics::Impl {
   std::map<std::string, int64_t> prompt_tokens;                     // by where they came from
   std::map<std::string, int64_t> misses;                            // by reason
   int64_t answer_tokens = 0;
+  int64_t embeddings = 0;
 };
 
 ServeMetrics::ServeMetrics() : impl_(std::make_unique<Impl>()) {}
@@ -171,6 +172,11 @@ void ServeMetrics::ObserveRequest(int64_t us) { impl_->request.Observe(SecondsOf
 void ServeMetrics::CountAnswer(GenerationEnd reason, int64_t tokens) {
   ++impl_->answers[NameOfEnd(reason)];
   impl_->answer_tokens += tokens;
+}
+
+void ServeMetrics::CountEmbedding(int64_t tokens) {
+  ++impl_->embeddings;
+  impl_->prompt_tokens["computed"] += tokens;
 }
 
 void ServeMetrics::CountPrompt(const GenerationUsage& usage) {
@@ -195,6 +201,7 @@ std::string ServeMetrics::Render(const EngineStats& engine, const StateFigures& 
     return values;
   };
   to.Counters("cairn_answers_total", "Answers, by how they ended", by("end", impl_->answers));
+  to.Counter("cairn_embeddings_total", "Texts embedded", impl_->embeddings);
   to.Counter("cairn_answer_tokens_total", "Tokens of answers", impl_->answer_tokens);
   to.Counters("cairn_prompt_tokens_total", "Tokens of prompts, by where their state came from",
               by("origin", impl_->prompt_tokens));

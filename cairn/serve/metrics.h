@@ -28,6 +28,7 @@ class ServeMetrics {
   void ObserveQueue(int64_t us);
   void ObserveRequest(int64_t us);
   void CountAnswer(GenerationEnd reason, int64_t tokens);
+  void CountEmbedding(int64_t tokens);
   void CountPrompt(const GenerationUsage& usage);
 
   std::string Render(const EngineStats& engine, const StateFigures& state, const HttpStats& http,

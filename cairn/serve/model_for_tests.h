@@ -33,6 +33,8 @@ struct ModelForTests {
     served.grammars = grammars.get();
     served.grammar_end = grammar_end;
     served.context = 64;
+    served.pooling = Pooling::kLast;
+    served.width = 3;
   }
 
   std::unique_ptr<Tokenizer> tokenizer;

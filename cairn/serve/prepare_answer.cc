@@ -8,6 +8,7 @@
 #include "cairn/base/env.h"
 #include "cairn/serve/api_chat.h"
 #include "cairn/serve/api_completion.h"
+#include "cairn/serve/api_embeddings.h"
 #include "cairn/serve/api_keys.h"
 #include "cairn/serve/api_messages.h"
 #include "cairn/serve/json_node.h"
@@ -158,6 +159,11 @@ ApiResult<std::vector<TokenId>> TokensOf(const ServedModel& model, const ChatReq
   return FromResult(model.tokenizer->EncodeChat(text));
 }
 
+ApiResult<std::vector<TokenId>> TokensOf(const ServedModel& model, const CompletionPrompt& prompt) {
+  if (const auto* tokens = std::get_if<std::vector<TokenId>>(&prompt)) return *tokens;
+  return FromResult(model.tokenizer->Encode(std::get<std::string>(prompt)));
+}
+
 // All of a chat but its renderer.
 ApiResult<PreparedAnswer> ChatJob(const ServedModel& model, const ChatRequest& chat,
                                   const RequestFacts& facts) {
@@ -203,12 +209,7 @@ ApiResult<PreparedAnswer> PrepareCompletion(const ServedModel& model, std::strin
   PreparedAnswer prepared;
   std::vector<std::string> echoes;
   for (const CompletionPrompt& prompt : request.prompts) {
-    std::vector<TokenId> tokens;
-    if (const auto* text = std::get_if<std::string>(&prompt)) {
-      CAIRN_API_ASSIGN(tokens, FromResult(model.tokenizer->Encode(*text)));
-    } else {
-      tokens = std::get<std::vector<TokenId>>(prompt);
-    }
+    CAIRN_API_ASSIGN(std::vector<TokenId> tokens, TokensOf(model, prompt));
     if (request.echo) {
       echoes.insert(echoes.end(), static_cast<size_t>(request.options.answers),
                     model.tokenizer->Decode(tokens, {.skip_special = true}));
@@ -221,6 +222,33 @@ ApiResult<PreparedAnswer> PrepareCompletion(const ServedModel& model, std::strin
   const auto choices = static_cast<int>(prepared.jobs.size()) * prepared.answers_per_job;
   prepared.renderer = MakeCompletionRenderer(HeadingOf(model, request.options, prepared), choices,
                                              std::move(echoes));
+  return prepared;
+}
+
+ApiResult<PreparedAnswer> PrepareEmbeddings(const ServedModel& model, std::string_view body,
+                                            const RequestFacts& facts) {
+  if (!model.pooling) {
+    return std::unexpected(
+        ApiError{.type = ApiErrorType::kNotSupported, .message = model.why_no_embeddings});
+  }
+  CAIRN_API_ASSIGN(const JsonNode parsed, ParseBody(body));
+  CAIRN_API_ASSIGN(const EmbeddingsRequest request,
+                   ParseEmbeddingsRequest(parsed, model.tokenizer->vocab_size(), model.width));
+  AnswerOptions options;
+  options.model = request.model;
+  options.max_tokens = 0;
+  options.priority = request.priority;
+  options.ignore_end = true;  // there is none
+  PreparedAnswer prepared;
+  for (size_t i = 0; i < request.inputs.size(); ++i) {
+    CAIRN_API_ASSIGN(std::vector<TokenId> tokens, TokensOf(model, request.inputs[i]));
+    if (tokens.empty()) return RefuseField(PathOfItem("input", i), "has no tokens");
+    CAIRN_API_ASSIGN(AnswerJob job, JobOf(model, options, facts, std::move(tokens)));
+    job.request.embedding = model.pooling;
+    prepared.jobs.push_back(std::move(job));
+  }
+  prepared.embeds = true;
+  prepared.renderer = MakeEmbeddingsRenderer(HeadingOf(model, options, prepared), request);
   return prepared;
 }
 

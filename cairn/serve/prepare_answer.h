@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,10 @@ struct ServedModel {
   int64_t parameters = 0;  // 0: unknown
   int64_t created_unix_s = 0;
   AnswerDefaults defaults;
+  // Of /v1/embeddings; nothing: it can't give any, `why_no_embeddings` says why.
+  std::optional<Pooling> pooling = {};
+  std::string why_no_embeddings = {};
+  int64_t width = 0;  // of its hidden states
 };
 
 // Of the request as it came.
@@ -50,6 +55,7 @@ struct PreparedAnswer {
   std::vector<AnswerJob> jobs;  // each with so many answers
   int32_t answers_per_job = 1;
   bool stream = false;
+  bool embeds = false;  // the jobs' ends bring embeddings, and are nothing without
 };
 
 ApiResult<PreparedAnswer> PrepareChat(const ServedModel& model, std::string_view body,
@@ -59,6 +65,10 @@ ApiResult<PreparedAnswer> PrepareCompletion(const ServedModel& model, std::strin
 
 ApiResult<PreparedAnswer> PrepareMessages(const ServedModel& model, std::string_view body,
                                           const RequestFacts& facts);
+
+// /v1/embeddings: a job for each input.
+ApiResult<PreparedAnswer> PrepareEmbeddings(const ServedModel& model, std::string_view body,
+                                            const RequestFacts& facts);
 
 // The small endpoints: the body of the answer.
 ApiResult<std::string> AnswerTokenize(const ServedModel& model, std::string_view body);

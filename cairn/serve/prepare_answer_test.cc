@@ -113,6 +113,33 @@ TEST_CASE("tools are offered where the template knows them, and forced by a gram
   CHECK(offered->jobs.front().text.stops == std::vector<std::string>{std::string(kToolCallEnd)});
 }
 
+TEST_CASE("each text to embed is a job of no tokens, by the model's pooling") {
+  ModelForTests model;
+  model.served.pooling = Pooling::kMean;
+  const auto prepared =
+      PrepareEmbeddings(model.served, R"({"input":["hello",[1,2]],"priority":3})", {});
+  REQUIRE(prepared);
+  CHECK(prepared->embeds);
+  REQUIRE(prepared->jobs.size() == 2);
+  CHECK(prepared->jobs[1].request.prompt == std::vector<TokenId>{TokenId(1), TokenId(2)});
+  for (const AnswerJob& job : prepared->jobs) {
+    CHECK(job.request.embedding == Pooling::kMean);
+    CHECK(job.request.max_tokens == 0);
+    CHECK(job.request.answers == 1);
+    CHECK(job.request.priority == 3);
+  }
+  CHECK(PrepareEmbeddings(model.served, R"({"input":[""]})", {}).error().param == "input[0]");
+  const std::string long_text(200, 'x');
+  CHECK(PrepareEmbeddings(model.served, fmt::format(R"({{"input":"{}"}})", long_text), {})
+            .error()
+            .type == ApiErrorType::kContextSize);
+  model.served.pooling.reset();
+  model.served.why_no_embeddings = "not this one";
+  const auto refused = PrepareEmbeddings(model.served, R"({"input":"a"})", {});
+  CHECK(refused.error().status() == 501);
+  CHECK(refused.error().message == "not this one");
+}
+
 TEST_CASE("a model without a template has no chat, and says why") {
   ModelForTests model;
   model.served.chat = nullptr;
