@@ -113,6 +113,15 @@ class ServeTest(unittest.TestCase):
         status, answer = self.server.ask_json("/nothing")
         self.assertEqual((status, answer["error"]["type"]), (404, "not_found_error"))
 
+    def test_props_are_those_of_llama_server_and_name_no_folder(self):
+        status, props = self.server.ask_json("/props")
+        self.assertEqual(status, 200)
+        self.assertEqual(props["total_slots"], 64)
+        self.assertEqual(props["default_generation_settings"]["n_ctx"], 1024)
+        self.assertEqual(props["model_path"], MODEL.name)
+        self.assertIn("im_start", props["chat_template"])
+        self.assertEqual(props["build_info"], self.chat(max_tokens=1).system_fingerprint)
+
     def test_models_health_and_text_endpoints_answer(self):
         self.assertEqual(self.server.ask_json("/health"), (200, {"status": "ok"}))
         self.assertEqual(self.client.models.list().data[0].id, MODEL.stem)

@@ -43,10 +43,15 @@ struct Serving {
   std::unique_ptr<Engine> engine;
 };
 
+// Also of a folder with a slash behind it.
+std::filesystem::path FileOfModel(const ServeArgs& args) {
+  const std::filesystem::path path(args.model.model);
+  return path.has_filename() ? path : path.parent_path();
+}
+
 std::string NameOfModel(const ServeArgs& args) {
   if (!args.alias.empty()) return args.alias;
-  std::filesystem::path path(args.model.model);
-  if (!path.has_filename()) path = path.parent_path();
+  const std::filesystem::path path = FileOfModel(args);
   return path.extension() == ".gguf" ? path.stem() : path.filename();
 }
 
@@ -95,6 +100,8 @@ void Describe(const ServeArgs& args, TokenCount context, Serving& to) {
   ServedModel& served = to.served;
   const ModelSpec& spec = to.opened.model->spec();
   served.name = NameOfModel(args);
+  served.file = FileOfModel(args).filename();
+  served.answers_at_once = args.parallel;
   served.fingerprint = "b";
   for (const char byte : to.opened.fingerprint.substr(0, kFingerprintShown)) {
     served.fingerprint += fmt::format("{:02x}", static_cast<unsigned char>(byte));

@@ -26,7 +26,7 @@ constexpr Route kRoutes[] = {
     {"/v1/messages", "POST", Endpoint::kMessages, true, true},
     {"/v1/messages/count_tokens", "POST", Endpoint::kCountTokens, true, true},
     {"/slots", "GET", Endpoint::kNotOffered},
-    {"/props", "GET", Endpoint::kNotOffered},
+    {"/props", "GET", Endpoint::kProps},
 };
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace cairn {
 enum class Endpoint : uint8_t {
   kHealth,
   kModels,
+  kProps,
   kMetrics,
   kState,
   kChat,

@@ -19,6 +19,7 @@ TEST_CASE("only what says nothing of others needs no key") {
   CHECK_FALSE(FindRoute("/")->needs_key);
   CHECK(FindRoute("/metrics")->needs_key);
   CHECK(FindRoute("/state")->needs_key);
+  CHECK(FindRoute("/props")->needs_key);
   CHECK(FindRoute("/tokenize")->needs_key);
 }
 

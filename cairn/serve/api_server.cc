@@ -10,6 +10,7 @@
 #include "cairn/base/env.h"
 #include "cairn/serve/api_routes.h"
 #include "cairn/serve/metrics.h"
+#include "cairn/serve/server_info.h"
 
 namespace cairn {
 namespace {
@@ -20,22 +21,6 @@ constexpr const char* kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 constexpr const char* kStreamType = "text/event-stream";
 // Of one request, in the engine's hands.
 constexpr size_t kInputsAtOnce = 64;
-
-std::string HealthJson() { return R"({"status":"ok"})"; }
-
-std::string ModelsJson(const ServedModel& model) {
-  const Json meta = {{"n_vocab", model.tokenizer->vocab_size()},
-                     {"n_ctx", model.context},
-                     {"n_ctx_train", model.train_context},
-                     {"n_params", model.parameters}};
-  const Json list = {{"object", "list"},
-                     {"data", Json::array({{{"id", model.name},
-                                            {"object", "model"},
-                                            {"created", model.created_unix_s},
-                                            {"owned_by", "cairn"},
-                                            {"meta", meta}}})}};
-  return list.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 // What waiting can't mend is the request's fault, not the load's.
 ApiError RefusalOf(const AnswerEvent& event) {
@@ -166,6 +151,8 @@ void ApiServer::Impl::Dispatch(ExchangeId id, const Route& route, HttpRequest re
       return Answer(id, route.path, {.body = HealthJson()});
     case Endpoint::kModels:
       return Answer(id, route.path, {.body = ModelsJson(model_)});
+    case Endpoint::kProps:
+      return Answer(id, route.path, {.body = PropsJson(model_)});
     case Endpoint::kMetrics:
     case Endpoint::kState:
       return Inspect(id, route);

@@ -36,6 +36,8 @@ struct ServedModel {
   int64_t context = 0;
   int64_t train_context = 0;
   int64_t parameters = 0;  // 0: unknown
+  std::string file = {};   // or folder, without the folders around it
+  int64_t answers_at_once = 0;
   int64_t created_unix_s = 0;
   AnswerDefaults defaults;
   // Of /v1/embeddings; nothing: it can't give any, `why_no_embeddings` says why.
