@@ -22,7 +22,7 @@ LLAMACPP_PACKAGE = fetch.Package(
     "0.3.36",
     "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e",
 )
-PROGRAMS = ("llama-bench", "llama-batched-bench", "llama-perplexity")
+PROGRAMS = ("llama-bench", "llama-batched-bench", "llama-perplexity", "llama-server")
 # A stock build for this machine: what `cmake -B build` gives a llama.cpp user, less the parts that
 # have nothing to do with speed. clang-19 compiles Cairn, and made llama.cpp 2-12 % faster at one thread
 # than g++ 12 did on a Zen 5 machine, so it is the compiler by default.
@@ -33,7 +33,7 @@ CMAKE_OPTIONS = (
     "-DLLAMA_OPENSSL=OFF",
     "-DLLAMA_BUILD_TESTS=OFF",
     "-DLLAMA_BUILD_EXAMPLES=OFF",
-    "-DLLAMA_BUILD_SERVER=OFF",
+    "-DLLAMA_BUILD_SERVER=ON",
     "-DLLAMA_BUILD_APP=OFF",
     "-DLLAMA_BUILD_UI=OFF",
     "-DLLAMA_USE_PREBUILT_UI=OFF",
@@ -41,6 +41,7 @@ CMAKE_OPTIONS = (
 )
 WORKER_SOURCES = [ROOT / "bench" / name for name in ("llamacpp_worker.cc", "llamacpp_state.h")]
 OPENVINO_REQUIREMENTS = ROOT / "bench" / "openvino_requirements.txt"
+AIPERF_REQUIREMENTS = ROOT / "bench" / "aiperf_requirements.txt"
 
 
 class LlamaCpp:
@@ -51,6 +52,7 @@ class LlamaCpp:
         self.source = folder / f"llama_cpp_python-{LLAMACPP_PACKAGE.version}" / "vendor" / "llama.cpp"
         self.build = folder / f"llamacpp-{compiler}"
         self.worker = self.build / "bin" / "llamacpp_worker"
+        self.server = self.build / "bin" / "llama-server"
         self.states = folder / "states"
 
     def __str__(self):
@@ -103,31 +105,52 @@ class LlamaCpp:
         return str(self.states / key)
 
 
-class OpenVino:
-    """OpenVINO GenAI in a virtual environment of its own."""
+class VirtualEnvironment:
+    """Packages of PyPI, as a list pins them, in a Python of their own."""
 
-    def __init__(self, folder=PEERS):
-        self.folder = folder / "openvino"
-        self.python = self.folder / "bin" / "python"
-
-    def __str__(self):
-        return ", ".join(line for line in OPENVINO_REQUIREMENTS.read_text().splitlines() if line[:1].isalpha())
+    def __init__(self, folder, requirements, what):
+        self.folder, self._requirements, self._what = folder, requirements, what
+        self.python = folder / "bin" / "python"
 
     def ensure(self, say):
         done = self.folder / "installed.txt"
-        if done.exists() and done.read_text() == OPENVINO_REQUIREMENTS.read_text():
+        if done.exists() and done.read_text() == self._requirements.read_text():
             return
-        say("installing OpenVINO GenAI (some minutes, once)")
+        say(f"installing {self._what} (some minutes, once)")
         log_path = self.folder.with_suffix(".log")
-        install = [str(self.python), "-m", "pip", "install", "--quiet", "-r", str(OPENVINO_REQUIREMENTS)]
+        install = [str(self.python), "-m", "pip", "install", "--quiet", "-r", str(self._requirements)]
         with open(log_path, "w") as log:
             for command in ([sys.executable, "-m", "venv", str(self.folder)], install):
                 if subprocess.run(command, stdout=log, stderr=log).returncode != 0:
                     raise fetch.Failure(f"`{' '.join(command)}` failed; its output is in {log_path}")
-        done.write_text(OPENVINO_REQUIREMENTS.read_text())
+        done.write_text(self._requirements.read_text())
+
+
+class OpenVino(VirtualEnvironment):
+    """OpenVINO GenAI."""
+
+    def __init__(self, folder=PEERS):
+        super().__init__(folder / "openvino", OPENVINO_REQUIREMENTS, "OpenVINO GenAI")
+
+    def __str__(self):
+        return ", ".join(line for line in OPENVINO_REQUIREMENTS.read_text().splitlines() if line[:1].isalpha())
 
     def worker_command(self, model, threads):
         return [str(self.python), str(ROOT / "bench" / "openvino_worker.py"), str(model), str(threads)]
+
+    def serve_command(self, model, threads, cache_gib):
+        return [str(self.python), str(ROOT / "bench" / "openvino_serve_worker.py"), *map(str, (model, threads, cache_gib))]
+
+
+class AiPerf(VirtualEnvironment):
+    """NVIDIA's load generator."""
+
+    def __init__(self, folder=PEERS):
+        super().__init__(folder / "aiperf", AIPERF_REQUIREMENTS, "AIPerf")
+        self.program = self.folder / "bin" / "aiperf"
+
+    def __str__(self):
+        return next(line for line in AIPERF_REQUIREMENTS.read_text().splitlines() if line.startswith("aiperf=="))
 
 
 @functools.cache
