@@ -91,8 +91,8 @@ def beside_text(choice):
     return json.dumps(more, sort_keys=True) if calls or choice.get("logprobs") else ""
 
 
-def ask(port, path, body, timeout=TIMEOUT_S, started=None):
-    """POSTs `body`; never raises for what the network or the server does. `started` is an event to set once sent."""
+def ask(port, path, body, timeout=TIMEOUT_S, progress=None):
+    """POSTs `body`; never raises for what the network or the server does. `progress` is told how many events came."""
     answer = Answer()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     try:
@@ -100,8 +100,6 @@ def ask(port, path, body, timeout=TIMEOUT_S, started=None):
         connection.connect()
         answer.sent_s = time.perf_counter()
         connection.request("POST", path, body=data, headers={"Content-Type": "application/json"})
-        if started:
-            started.set()
         response = connection.getresponse()
         answer.status = response.status
         if response.status != 200:
@@ -110,6 +108,8 @@ def ask(port, path, body, timeout=TIMEOUT_S, started=None):
             arrivals = []
             while part := response.read1(1 << 16):
                 arrivals.append((time.perf_counter(), part))
+                if progress:
+                    progress(part.count(b"data: "))
             fill_from_events(answer, read_events(arrivals))
         else:
             fill_from_body(answer, response.read())
@@ -117,8 +117,6 @@ def ask(port, path, body, timeout=TIMEOUT_S, started=None):
         answer.error = f"{type(error).__name__}: {error}"
         answer.whole = False
     finally:
-        if started:
-            started.set()
         connection.close()
     answer.end_s = time.perf_counter()
     return answer
@@ -150,18 +148,44 @@ class Load:
         return [answer for user in self.answers for answer in user]
 
 
-def run_users(port, path, bodies_of_users, delays=None):
-    """All users at once, each with its requests one after another (a closed loop); user i begins delays[i] seconds late."""
+class Gate:
+    """Opens when each of `users` has had `events` events, or has ended."""
+
+    def __init__(self, users, events):
+        self._left = [events] * users
+        self._closed = set(range(users))
+        self._open = threading.Event()
+        self._lock = threading.Lock()
+
+    def note(self, user, events):
+        with self._lock:
+            self._left[user] -= events
+            if self._left[user] <= 0:
+                self._closed.discard(user)
+            if not self._closed:
+                self._open.set()
+
+    def wait(self):
+        self._open.wait()
+
+
+def run_users(port, path, bodies_of_users, last_after=0):
+    """All users at once, each with its requests one after another (a closed loop). With `last_after` the last user begins only
+    when each of the others has had so many events."""
     answers = [[] for _ in bodies_of_users]
-    delays = delays or [0.0] * len(bodies_of_users)
+    gate = Gate(len(bodies_of_users) - 1, last_after) if last_after else None
     barrier = threading.Barrier(len(bodies_of_users) + 1)
 
     def user(index):
+        last = index == len(bodies_of_users) - 1
         barrier.wait()
-        if delays[index]:
-            time.sleep(delays[index])
+        if gate and last:
+            gate.wait()
+        progress = (lambda events: gate.note(index, events)) if gate and not last else None
         for body in bodies_of_users[index]:
-            answers[index].append(ask(port, path, body))
+            answers[index].append(ask(port, path, body, progress=progress))
+        if progress:
+            progress(last_after)
 
     threads = [threading.Thread(target=user, args=(index,)) for index in range(len(bodies_of_users))]
     for thread in threads:

@@ -60,12 +60,10 @@ class Measurer:
         bodies = self.loads[load]
         longest = max(len(b["prompt"]) + b["max_tokens"] for user in bodies for b in user)
         context = context or (longest + 255) // 256 * 256
-        delays = [0.0] * len(bodies)
-        if load == "arrival":
-            delays[-1] = self.sizes.arrives_after_s
+        last_after = self.sizes.arrives_after if load == "arrival" else 0
         with who.start(self.model, context, flags) as server:
             before_s = server.processor_s()
-            got = checked(run_users(server.port, "/v1/completions", bodies, delays),
+            got = checked(run_users(server.port, "/v1/completions", bodies, last_after),
                           {b["max_tokens"] for user in bodies for b in user})  # fmt: skip
             got.processor_s = server.processor_s() - before_s
             state = server.state() if who is self.cairn else None
@@ -194,6 +192,7 @@ class Measurer:
                 "median_gap_ms": statistics.median(gaps_ms(load)[1] for load in loads),
                 "median_gap_before_ms": statistics.median(gaps_ms(load)[0] for load in loads),
                 "worst_gap_ms": statistics.median(gaps_ms(load)[2] for load in loads),
+                "p99_gap_ms": statistics.median(gaps_ms(load)[3] for load in loads),
                 "first_token_of_arriving_s": statistics.median(load.answers[-1][0].first_token_s for load in loads)})  # fmt: skip
         return [self.result(row["arrival"], statistics.median(ratios), about | {"ours": about["ours"] | results.summary(ratios)})]
 
@@ -228,14 +227,20 @@ def checked_one(answer, tokens):
 
 
 def gaps_ms(load):
-    """The streams' median gap before the prompt arrived, their median gap of all, and the worst."""
+    """The streams' median gap before the prompt arrived, their median gap of all, the worst, and the 99th percentile."""
     arrived = load.answers[-1][0].sent_s
+    if arrived > min(user[0].end_s for user in load.answers[:-1]):
+        raise WrongAnswer("the prompt came when a stream had ended already")
     streams = [user[0] for user in load.answers[:-1]]
     before = [1e3 * gap for stream in streams for at, gap in zip(stream.token_times[1:], stream.gaps) if at < arrived]
     every = [1e3 * gap for stream in streams for gap in stream.gaps]
-    return statistics.median(before) if before else 0.0, statistics.median(every), max(every)
+    return statistics.median(before) if before else 0.0, statistics.median(every), max(every), percentile_99(every)
+
+
+def percentile_99(values):
+    return sorted(values)[(len(values) * 99) // 100]
 
 
 def worst_gap_ratio(load):
-    _, median, worst = gaps_ms(load)
+    _, median, worst, _ = gaps_ms(load)
     return worst / median if median else float("inf")

@@ -33,13 +33,13 @@ class Sizes:
     streams: int = 4
     stream_answer: int = 640
     arriving: int = 6000
-    arrives_after_s: float = 3.0
+    arrives_after: int = 64  # tokens of each stream
     returning: int = 6000
     sessions: int = 5
     context: int = 8192
 
 
-QUICK = Sizes(system=512, users=3, short_users=4, short_requests=1, stream_answer=96, arriving=600, arrives_after_s=0.5,
+QUICK = Sizes(system=512, users=3, short_users=4, short_requests=1, stream_answer=200, arriving=600, arrives_after=16,
               returning=600, sessions=1)  # fmt: skip
 FULL = Sizes()
 

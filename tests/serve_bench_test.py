@@ -101,6 +101,13 @@ class ClientTest(unittest.TestCase):
         first, second = load.answers[0]
         self.assertLessEqual(first.end_s, second.sent_s)
 
+    def test_the_last_user_waits_for_events_of_all_others(self):
+        streams = [[{}], [{}, {}]]
+        for events in (1, 5, 100):  # 100: as many never come, and nobody waits for ever
+            load = serve_client.run_users(self.port, "/stream", [*streams, [{}]], last_after=events)
+            firsts = [user[0].token_times[0] for user in load.answers[:2]]
+            self.assertGreaterEqual(load.answers[2][0].sent_s, max(firsts))
+
 
 class TraceTest(unittest.TestCase):
     def read(self, sessions, wanted, context=100):
@@ -146,10 +153,10 @@ class VerdictTest(unittest.TestCase):
         self.assertFalse(measurer.result(row, 1.0, {"wrong_answers": 1})["met"])
 
     def test_the_worst_gap_is_that_of_the_streams_alone(self):
-        stream = lambda *times: [serve_client.Answer(token_times=list(times))]  # noqa: E731
+        stream = lambda *times: [serve_client.Answer(token_times=list(times), end_s=9)]  # noqa: E731
         arriving = [serve_client.Answer(sent_s=2.5, token_times=[9.0, 30.0])]
         load = serve_client.Load([stream(0, 1, 2, 3), stream(0, 1, 2, 5), arriving], 30, 0)
-        self.assertEqual(serve_measure.gaps_ms(load), (1000, 1000, 3000))
+        self.assertEqual(serve_measure.gaps_ms(load), (1000, 1000, 3000, 3000))
         self.assertEqual(serve_measure.worst_gap_ratio(load), 3)
 
     def test_memory_that_grows_is_seen_through_spikes(self):
