@@ -87,6 +87,34 @@ std::optional<ModelSpec> WithRecurrentType(ModelSpec spec, DType dtype) {
   return any ? std::optional(std::move(spec)) : std::nullopt;
 }
 
+// Whether a fork in the middle of a block reads on as if it had read all by itself, whatever the
+// sequence that it comes from reads.
+bool ForkGoesOnAs(LoadedModel& loaded, std::span<const TokenId> prompt,
+                  std::span<const float> logits, const StateBytes& state) {
+  const auto head = prompt.first(37);
+  const SequenceId parent = *loaded.store().Create();
+  loaded.Feed(parent, head, 512);
+  const SequenceId fork = *loaded.store().Fork(parent);
+  loaded.Feed(parent, head, 512);  // the parent goes its own way
+  const std::vector<float> after = loaded.Feed(fork, prompt.subspan(37), 512);
+  const bool same = SameBits(after, logits.last(after.size())) && loaded.StateOf(fork) == state;
+  loaded.store().Release(fork);
+  loaded.store().Release(parent);
+  return same;
+}
+
+// Whether a sequence that went back into the middle of a block reads on as if it hadn't.
+bool RewoundGoesOnAs(LoadedModel& loaded, std::span<const TokenId> prompt,
+                     std::span<const float> logits, const StateBytes& state) {
+  const SequenceId id = *loaded.store().Create();
+  loaded.Feed(id, prompt.first(45), 512);
+  REQUIRE(loaded.store().Rewind(id, TokenCount(37)).has_value());
+  const std::vector<float> after = loaded.Feed(id, prompt.subspan(37), 512);
+  const bool same = SameBits(after, logits.last(after.size())) && loaded.StateOf(id) == state;
+  loaded.store().Release(id);
+  return same;
+}
+
 double LargestOf(std::span<const float> values) {
   double largest = 0;
   for (const float v : values) largest = std::max(largest, std::abs(static_cast<double>(v)));
@@ -133,15 +161,7 @@ TEST_CASE("chunk size, threads and forks change no bit of logits or state") {
           CHECK(loaded.StateOf(id) == expected_state);
           loaded.store().Release(id);
         }
-        const auto head = std::span(golden.prompt).first(37);
-        const auto tail = std::span(golden.prompt).subspan(37);
-        const SequenceId parent = *loaded.store().Create();
-        loaded.Feed(parent, head, 512);
-        const SequenceId fork = *loaded.store().Fork(parent);
-        loaded.Feed(parent, head, 512);  // the parent goes its own way
-        const std::vector<float> after = loaded.Feed(fork, tail, 512);
-        CHECK(SameBits(after, std::span(expected).last(after.size())));
-        CHECK(loaded.StateOf(fork) == expected_state);
+        CHECK(ForkGoesOnAs(loaded, golden.prompt, expected, expected_state));
         Audit(loaded.store());
       }
     }
@@ -175,6 +195,8 @@ TEST_CASE("a quantized state is close to an exact one, and no split changes a bi
           CHECK(SameBits(again.Feed(id, golden.prompt, chunk), expected));
           CHECK(again.StateOf(id) == expected_state);
         }
+        CHECK(ForkGoesOnAs(again, golden.prompt, expected, expected_state));
+        CHECK(RewoundGoesOnAs(again, golden.prompt, expected, expected_state));
         Audit(again.store());
         CHECK(again.store().LiveBytes() ==
               again.model().layout().AllocatedBytes(TokenCount(std::ssize(golden.prompt))) * 3);

@@ -43,9 +43,7 @@ void AddIndex(const std::optional<SparseIndexSpec>& index, int64_t tokens_per_ro
   Rows rows = RowsNamed("index_keys", 1, index->width + index->gate_width, codecs.keys);
   rows.tokens_per_row = TokenCount(tokens_per_row);
   // Whole blocks are picked by scores of neighbours, which are a kernel's lanes as those of keys.
-  if (index->block > 0 && InfoOf(codecs.keys).block_elements == 1) {
-    rows.order = RowOrder::kTransposedTiles;
-  }
+  if (index->block > 0) rows.order = RowOrder::kTransposedTiles;
   state.components.emplace_back(std::move(rows));
   if (index->position_axes == 0) return;
   state.components.emplace_back(RowsNamed("positions", index->position_axes, 1, DType::kI64));
@@ -86,12 +84,11 @@ struct StateOf {
   const StateCodecs& codecs;
 
   // Keys lie transposed in tiles, so that the lanes of a kernel are positions; values lie row by
-  // row, so that they are channels. Codecs that pack neighbours keep a head's channels together.
+  // row, so that they are channels.
   LayerState operator()(const AttentionSpec& attention) const {
     Rows keys = RowsNamed("keys", attention.kv_heads, attention.key_width, codecs.keys);
     keys.lifetime = attention.lifetime;
-    keys.order =
-        InfoOf(codecs.keys).block_elements == 1 ? RowOrder::kTransposedTiles : RowOrder::kRowMajor;
+    keys.order = RowOrder::kTransposedTiles;
     keys.position = attention.rope ? PositionApplied::kWhenStored : PositionApplied::kNone;
     Rows values = RowsNamed("values", attention.kv_heads, attention.value_width, codecs.values);
     values.lifetime = attention.lifetime;

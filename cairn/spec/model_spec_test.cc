@@ -29,6 +29,14 @@ TEST_CASE("the state keeps transposed keys and row-major values of every KV head
   CHECK_EQ(std::get<Rows>(state.layers[5].components[0]).lifetime, Lifetime::All());
 }
 
+// The kernels store keys so in every codec; to know which bytes are a row's, the state must, too.
+TEST_CASE("keys are transposed whatever they are stored as") {
+  for (const DType codec : {DType::kF32, DType::kQ8_0, DType::kIQ4_NL}) {
+    const StateSpec state = StateSpecOf(GoldenModel("gemma3_text"), {.keys = codec});
+    CHECK_EQ(std::get<Rows>(state.layers[0].components[0]).order, RowOrder::kTransposedTiles);
+  }
+}
+
 TEST_CASE("keys and values have their own widths") {
   ModelSpec model = GoldenModel("llama_gqa");
   std::get<AttentionSpec>(model.layers[0].mixer).value_width = 24;
