@@ -55,6 +55,16 @@ double HalfStep(DType codec) {
       return 12.0 / 127;
     case DType::kF8E4M3:
       return 0x1p-4;
+    // If a row of 32 is one number: what is left of it beyond the largest level, at the scale that
+    // its square has and half a step below.
+    case DType::kLM5:
+      return 0.45;
+    case DType::kLM4:
+      return 0.54;
+    case DType::kLM3:
+      return 0.64;
+    case DType::kLM2:
+      return 0.75;
     default:
       return 0;
   }

@@ -248,12 +248,14 @@ class SizeTest(unittest.TestCase):
             text = (GOLDEN / "llama_mha" / "config.json").read_text()
             config.write_text(text.replace('"head_dim": 16', '"head_dim": 64'))
             per_token = {form: size_json(config, "--kv-dtype", form)["bytes_per_token"]
-                         for form in ("f32", "bf16", "fp8", "q8_0", "q4_0")}
+                         for form in ("f32", "bf16", "fp8", "q8_0", "q4_0", "lm5", "lm3")}
             elements = per_token["f32"] // 4
             self.assertEqual(per_token["bf16"], 2 * elements)
             self.assertEqual(per_token["fp8"], elements)
             self.assertEqual(per_token["q8_0"], elements // 32 * 34)
             self.assertEqual(per_token["q4_0"], elements // 32 * 18)
+            self.assertEqual(per_token["lm5"], elements // 64 * 41)  # a byte of scale for each head's row
+            self.assertEqual(per_token["lm3"], elements // 64 * 25)
         self.assert_refused([GOLDEN / "llama_mha", "--kv-dtype", "q8_0"], "width 16", "multiple of 32")
 
     def test_known_models_are_sized_as_expected(self):

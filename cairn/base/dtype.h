@@ -1,7 +1,9 @@
-// Stored number formats: plain floats and integers, and the block formats of GGUF.
+// Stored number formats: plain floats and integers, the block formats of GGUF, and Lloyd-Max codes.
 //
-// A block format stores `block_elements` consecutive elements in `block_bytes` bytes. This table is
-// the only place that knows these sizes. Thread safety: constant data.
+// A block format stores `block_elements` consecutive elements in `block_bytes` bytes. Lloyd-Max
+// codes (lm2 to lm5, cairn/kernels/lloyd_max.h) have one scale for a whole row besides: how many
+// bytes they take depends on rows, not only on elements. This table is the only place that knows
+// these sizes. Thread safety: constant data.
 #ifndef CAIRN_BASE_DTYPE_H_
 #define CAIRN_BASE_DTYPE_H_
 
@@ -33,20 +35,28 @@ enum class DType : uint8_t {
   kI8,
   kU8,
   kF8E4M3,
+  kLM2,
+  kLM3,
+  kLM4,
+  kLM5,
 };
 
-inline constexpr int kDTypeCount = static_cast<int>(DType::kF8E4M3) + 1;
+inline constexpr int kDTypeCount = static_cast<int>(DType::kLM5) + 1;
 
 struct DTypeInfo {
   std::string_view name;  // lower case: "f32", "q4_k"
   int block_elements;
   int block_bytes;
+  int row_bytes = 0;  // of every row, besides its blocks
 };
 
 const DTypeInfo& InfoOf(DType dtype);
 
-// REQUIRES: elements is a multiple of the format's block.
+// REQUIRES: elements is a multiple of the format's block, and rows have no bytes besides blocks.
 Bytes BytesOf(DType dtype, ElementCount elements);
+
+// One row of `width` elements in any format. REQUIRES: width is a multiple of the format's block.
+Bytes RowBytesOf(DType dtype, int64_t width);
 
 // Case-insensitive: "f16", "F16", "Q4_K".
 std::optional<DType> DTypeFromName(std::string_view name);

@@ -11,6 +11,7 @@
 #include "cairn/kernels/attention_quantized.h"
 #include "cairn/kernels/attention_tile.h"
 #include "cairn/kernels/flush_subnormals.h"
+#include "cairn/kernels/lloyd_max.h"
 
 namespace cairn {
 namespace {
@@ -409,7 +410,7 @@ class AttentionRun {
 };
 
 Arithmetic KeyArithmetic(DType codec) {
-  if (IsBlockCodec(codec)) return Arithmetic::kInt8;
+  if (IsBlockCodec(codec) || IsLloydMax(codec)) return Arithmetic::kInt8;
   return ValueArithmetic(codec);
 }
 

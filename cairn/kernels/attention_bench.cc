@@ -136,11 +136,15 @@ BENCHMARK_CAPTURE(BM_Attention, smol_f16, kSmol, DType::kF16)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Attention, smol_bf16, kSmol, DType::kBF16)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Attention, smol_q8_0, kSmol, DType::kQ8_0)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Attention, smol_q4_0, kSmol, DType::kQ4_0)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Attention, smol_lm4, kSmol, DType::kLM4)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Attention, smol_lm3, kSmol, DType::kLM3)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Attention, gemma_f32, kGemma, DType::kF32)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Attention, gemma_f16, kGemma, DType::kF16)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Attention, gemma_bf16, kGemma, DType::kBF16)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Attention, gemma_q8_0, kGemma, DType::kQ8_0)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Attention, gemma_q4_0, kGemma, DType::kQ4_0)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Attention, gemma_lm4, kGemma, DType::kLM4)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Attention, gemma_lm3, kGemma, DType::kLM3)->Apply(Sizes);
 
 }  // namespace
 }  // namespace cairn

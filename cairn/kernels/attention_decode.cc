@@ -1,6 +1,9 @@
 #include "cairn/kernels/attention_decode.h"
 
+#include <array>
+
 #include "cairn/base/check.h"
+#include "cairn/kernels/lloyd_max.h"
 #include "cairn/kernels/state_block.h"
 #include "cairn/kernels/targets.h"
 
@@ -23,6 +26,7 @@ using WordVector = hn::Vec<decltype(dw)>;
 constexpr hn::FixedTag<int8_t, 16> d8;
 constexpr hn::FixedTag<uint8_t, 16> du8;
 using ByteVector = hn::Vec<decltype(d8)>;
+using CodeVector = hn::Vec<decltype(du8)>;
 
 constexpr int kHalf = 16;
 
@@ -65,6 +69,19 @@ struct HalfBlock {
   FloatVector parts[kParts];
 };
 
+// Exact: codes have 8 bits, scales 16 at most.
+HWY_INLINE HalfBlock Scaled(ByteVector codes, FloatVector scale) {
+  HWY_ALIGN int8_t lanes[kHalf];
+  hn::Store(codes, d8, lanes);
+  HalfBlock result;
+  for (int p = 0; p < kParts; ++p) {
+    const auto code =
+        hn::PromoteTo(IntTag(), hn::LoadU(hn::Rebind<int8_t, IntTag>(), lanes + p * kWidth));
+    result.parts[p] = hn::Mul(hn::ConvertTo(d, code), scale);
+  }
+  return result;
+}
+
 template <DType kCodec>
 HWY_INLINE HalfBlock DecodeHalf(const std::byte* block, int half) {
   constexpr BlockScheme kScheme = *BlockSchemeOf(kCodec);
@@ -77,16 +94,9 @@ HWY_INLINE HalfBlock DecodeHalf(const std::byte* block, int half) {
       hn::PromoteTo(d4, hn::LoadU(hn::Rebind<hwy::float16_t, decltype(d4)>(), head));
   const FloatVector scale = hn::Set(d, hn::GetLane(numbers));
   const FloatVector minimum = hn::Set(d, hn::ExtractLane(numbers, 1));
-  HalfBlock result;
-  const ByteVector codes = CodesOf<kCodec>(block, half);
-  HWY_ALIGN int8_t lanes[kHalf];
-  hn::Store(codes, d8, lanes);
-  for (int p = 0; p < kParts; ++p) {
-    const auto code =
-        hn::PromoteTo(IntTag(), hn::LoadU(hn::Rebind<int8_t, IntTag>(), lanes + p * kWidth));
-    // The product is exact: with a minimum, too, there is one rounding.
-    const FloatVector value = hn::Mul(hn::ConvertTo(d, code), scale);
-    result.parts[p] = kScheme.has_minimum ? hn::Add(value, minimum) : value;
+  HalfBlock result = Scaled(CodesOf<kCodec>(block, half), scale);
+  if constexpr (kScheme.has_minimum) {
+    for (FloatVector& part : result.parts) part = hn::Add(part, minimum);
   }
   return result;
 }
@@ -138,6 +148,147 @@ void DecodeBlocks(const TilePointers& values, int first, int end, int64_t width,
     for (int64_t line = 0; line < 2 * row_bytes; line += LineStream::kLineBytes) next.Fetch();
     const std::byte* row = values.groups[group] + offset;
     DecodePair<kCodec>(row, row + row_bytes, width, to + pair * width);
+  }
+}
+
+// ---- Lloyd-Max codes ----
+
+// Levels by code, with room for a vector's lanes.
+template <int kBits, class Number>
+constexpr std::array<Number, kLloydMaxMostLevels> LloydMaxTableOf() {
+  std::array<Number, kLloydMaxMostLevels> table = {};
+  for (size_t i = 0; i < kLloydMaxLevels<kBits>.size(); ++i) table[i] = kLloydMaxLevels<kBits>[i];
+  return table;
+}
+
+// The codes of channels [16 half, 16 half + 16) of one row's block.
+template <int kBits>
+HWY_INLINE CodeVector LloydMaxCodesOf(const std::byte* words, int half) {
+  const hn::FixedTag<uint32_t, 4> d32;
+  alignas(16) static constexpr uint32_t kQuad[2][4] = {{0, 1, 2, 3}, {4, 5, 6, 7}};
+  const auto word = [&](int index) HWY_ATTR {
+    uint32_t bits;
+    hwy::CopyBytes<4>(words + 4 * index, &bits);
+    return hn::Set(d32, bits);
+  };
+  const auto* bytes = reinterpret_cast<const uint8_t*>(words);
+  CodeVector codes;
+  if constexpr (kBits >= 4) {
+    const auto nibbles = hn::LoadU(du8, bytes);
+    codes = half == 0 ? hn::And(nibbles, hn::Set(du8, 15)) : hn::ShiftRight<4>(nibbles);
+  } else {
+    const auto pairs = hn::Shr(word(half), hn::ShiftLeft<1>(hn::Load(d32, kQuad[0])));
+    codes = hn::And(hn::BitCast(du8, pairs), hn::Set(du8, 3));
+  }
+  if constexpr (kBits % 2 != 0) {
+    const auto highest =
+        hn::And(hn::Shr(word(kBits - 1), hn::Load(d32, kQuad[half])), hn::Set(d32, 0x01010101u));
+    codes = hn::Or(codes, hn::BitCast(du8, hn::ShiftLeft<kBits - 1>(highest)));
+  }
+  return codes;
+}
+
+#if HWY_TARGET == HWY_AVX3_ZEN4 || HWY_TARGET == HWY_AVX3_DL
+// The numbers of two rows by code, as words of bf16.
+template <int kBits>
+class TwoRows {
+ public:
+  HWY_INLINE TwoRows(FloatVector even_scale, FloatVector odd_scale)
+      : low_(Numbers(even_scale, odd_scale, 0)), high_(low_) {
+    if constexpr (kBits == 5) high_ = Numbers(even_scale, odd_scale, kHalf);
+  }
+
+  // 16 channels of both.
+  HWY_INLINE void Store(CodeVector even, CodeVector odd, uint32_t* to) const {
+    const hn::FixedTag<uint8_t, 2 * kHalf> both;
+    const auto codes =
+        hn::Combine(both, hn::InterleaveUpper(du8, even, odd), hn::InterleaveLower(du8, even, odd));
+    const auto twice = hn::ShiftLeft<1>(hn::PromoteTo(d16, codes));
+    const auto is_odd = hn::BitCast(d16, hn::Set(dw, 0x00010000u));
+    const auto index = hn::IndicesFromVec(d16, hn::Or(twice, is_odd));
+    if constexpr (kBits == 5) {
+      hn::StoreU(hn::BitCast(dw, hn::TwoTablesLookupLanes(d16, low_, high_, index)), dw, to);
+    } else {
+      hn::StoreU(hn::BitCast(dw, hn::TableLookupLanes(low_, index)), dw, to);
+    }
+  }
+
+ private:
+  static constexpr hn::Repartition<uint16_t, FloatTag> d16{};
+  using HalfVector = hn::Vec<hn::Repartition<uint16_t, FloatTag>>;
+
+  // Of 16 codes: the number of code first + i in the even row at 2 i, in the odd one behind it.
+  static HWY_INLINE HalfVector Numbers(FloatVector even_scale, FloatVector odd_scale, int first) {
+    alignas(64) static constexpr auto kLevels = LloydMaxTableOf<kBits, float>();
+    const FloatVector levels = hn::Load(d, kLevels.data() + first);
+    return hn::BitCast(d16, PackPair(hn::Mul(levels, even_scale), hn::Mul(levels, odd_scale)));
+  }
+
+  HalfVector low_;
+  HalfVector high_;  // with 5 bits: of the codes from 16 on
+};
+#else
+// The numbers of two rows.
+template <int kBits>
+class TwoRows {
+ public:
+  HWY_INLINE TwoRows(FloatVector even_scale, FloatVector odd_scale)
+      : even_scale_(even_scale), odd_scale_(odd_scale) {}
+
+  // 16 channels of both.
+  HWY_INLINE void Store(CodeVector even, CodeVector odd, uint32_t* to) const {
+    const HalfBlock a = Scaled(LevelsOf(even), even_scale_);
+    const HalfBlock b = Scaled(LevelsOf(odd), odd_scale_);
+    for (int p = 0; p < kParts; ++p) {
+      hn::StoreU(PackPair(a.parts[p], b.parts[p]), dw, to + p * kWidth);
+    }
+  }
+
+ private:
+  static HWY_INLINE ByteVector LevelsOf(CodeVector codes) {
+    alignas(16) static constexpr auto kLevels = LloydMaxTableOf<kBits, int8_t>();
+    const auto low = hn::Load(d8, kLevels.data());
+    if constexpr (kBits < 5) {
+      return hn::TableLookupBytes(low, hn::BitCast(d8, codes));
+    } else {
+      // Indices from 128 on find 0.
+      const auto high = hn::Load(d8, kLevels.data() + kHalf);
+      const auto top = hn::ShiftLeft<3>(hn::And(codes, hn::Set(du8, 16)));
+      const auto index = hn::Or(hn::And(codes, hn::Set(du8, 15)), top);
+      const auto other = hn::Xor(index, hn::Set(du8, uint8_t{128}));
+      return hn::Or(hn::TableLookupBytesOr0(low, hn::BitCast(d8, index)),
+                    hn::TableLookupBytesOr0(high, hn::BitCast(d8, other)));
+    }
+  }
+
+  FloatVector even_scale_;
+  FloatVector odd_scale_;
+};
+#endif
+
+template <int kBits>
+void DecodeLloydMax(const TilePointers& values, int first, int end, int64_t width, uint32_t* to) {
+  constexpr int kBlockBytes = kBits * kStateBlock / 8;
+  const int64_t row_bytes = width / kStateBlock * kBlockBytes;
+  LineStream next(values.next.data(), kTileGroups, (row_bytes + 1) * kTileRows);
+  for (int pair = first / 2; pair < (end + 1) / 2; ++pair) {
+    const std::byte* tile = values.groups[static_cast<size_t>(2 * pair / kTileRows)];
+    const int64_t row = 2 * pair % kTileRows;
+    for (int64_t line = -kTileRows; line < 2 * row_bytes; line += LineStream::kLineBytes) {
+      next.Fetch();
+    }
+    const auto scale = [&](int64_t r) HWY_ATTR {
+      return hn::Set(d, LloydMaxScale(std::to_integer<uint8_t>(tile[r])));
+    };
+    const TwoRows<kBits> rows(scale(row), scale(row + 1));
+    const std::byte* even = tile + kTileRows + row * row_bytes;
+    for (int64_t c = 0; c < width; c += kStateBlock, even += kBlockBytes) {
+      for (int half = 0; half < 2; ++half) {
+        rows.Store(LloydMaxCodesOf<kBits>(even, half),
+                   LloydMaxCodesOf<kBits>(even + row_bytes, half),
+                   to + pair * width + c + half * kHalf);
+      }
+    }
   }
 }
 
@@ -201,6 +352,14 @@ void DecodeAny(DType codec, const TilePointers& values, int first, int end, int6
       return DecodeBlocks<DType::kQ5_1>(values, first, end, width, words);
     case DType::kIQ4_NL:
       return DecodeBlocks<DType::kIQ4_NL>(values, first, end, width, words);
+    case DType::kLM2:
+      return DecodeLloydMax<2>(values, first, end, width, words);
+    case DType::kLM3:
+      return DecodeLloydMax<3>(values, first, end, width, words);
+    case DType::kLM4:
+      return DecodeLloydMax<4>(values, first, end, width, words);
+    case DType::kLM5:
+      return DecodeLloydMax<5>(values, first, end, width, words);
     default:
       CAIRN_CHECK(false && "rows of this codec aren't decoded");
   }

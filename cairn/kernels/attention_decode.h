@@ -1,8 +1,9 @@
 // Tiles of small codecs as bf16 tiles, which attention_bf16.h then reads.
 //
-// Values in a block codec, and keys and values in fp8, are decoded tile by tile into memory of the
-// thread, once for all query rows that read the tile: scale x code (+ minimum), rounded once to
-// bf16, ties to even. fp8 numbers are bf16 numbers. Thread-safe.
+// Values in a block codec or in Lloyd-Max codes, and keys and values in fp8, are decoded tile by
+// tile into memory of the thread, once for all query rows that read the tile: scale x code (+
+// minimum), or scale x level, rounded once to bf16, ties to even. fp8 numbers are bf16 numbers.
+// Thread-safe.
 #ifndef CAIRN_KERNELS_ATTENTION_DECODE_H_
 #define CAIRN_KERNELS_ATTENTION_DECODE_H_
 

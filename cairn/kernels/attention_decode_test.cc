@@ -72,19 +72,21 @@ TEST_CASE("decoded values are the stored numbers rounded to bf16, on every targe
 }
 
 TEST_CASE("only the rows in question are read") {
-  constexpr int64_t kWidth = 64;
-  Tile tile(DType::kQ5_1, kWidth, false);
-  tile.pointers.groups[0] = nullptr;
-  tile.pointers.groups[3] = nullptr;
-  tile.pointers.first = 1;
-  tile.pointers.end = 3;
-  std::vector<std::byte> got(tile.expected.size());
-  DecodeValues(DType::kQ5_1, tile.pointers, 21, 38, kWidth, got.data());
-  const int64_t pair_bytes = kWidth * 4;
-  CHECK(std::equal(got.begin() + 10 * pair_bytes, got.begin() + 19 * pair_bytes,
-                   tile.expected.begin() + 10 * pair_bytes));
-  CHECK(std::all_of(got.begin(), got.begin() + 10 * pair_bytes,
-                    [](std::byte b) { return b == std::byte{0}; }));
+  for (const DType codec : {DType::kQ5_1, DType::kLM5, DType::kLM2}) {
+    constexpr int64_t kWidth = 64;
+    Tile tile(codec, kWidth, false);
+    tile.pointers.groups[0] = nullptr;
+    tile.pointers.groups[3] = nullptr;
+    tile.pointers.first = 1;
+    tile.pointers.end = 3;
+    std::vector<std::byte> got(tile.expected.size());
+    DecodeValues(codec, tile.pointers, 21, 38, kWidth, got.data());
+    const int64_t pair_bytes = kWidth * 4;
+    CHECK(std::equal(got.begin() + 10 * pair_bytes, got.begin() + 19 * pair_bytes,
+                     tile.expected.begin() + 10 * pair_bytes));
+    CHECK(std::all_of(got.begin(), got.begin() + 10 * pair_bytes,
+                      [](std::byte b) { return b == std::byte{0}; }));
+  }
 }
 
 TEST_CASE("fp8 keys and values are decoded in place for any width") {

@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "cairn/base/check.h"
+#include "cairn/kernels/attention_lloyd_max.h"
+#include "cairn/kernels/lloyd_max.h"
 #include "cairn/kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -302,13 +304,15 @@ HWY_EXPORT(Queries);
 
 void QuantizeQueries(DType codec, const float* queries, int64_t rows, int64_t width,
                      const QuantizedQueries& to) {
-  const BlockScheme scheme = *BlockSchemeOf(codec);
-  const int32_t zero = scheme.has_table ? 128 : scheme.zero;
+  // Tables have 0 at 128.
+  const bool has_table = IsLloydMax(codec) || BlockSchemeOf(codec)->has_table;
+  const int32_t zero = has_table ? 128 : BlockSchemeOf(codec)->zero;
   HWY_DYNAMIC_DISPATCH(Queries)(zero, queries, rows * (width / kStateBlock), to);
 }
 
 void QuantizedTileScores(DType codec, const TilePointers& keys, const QuantizedQueries& queries,
                          int64_t rows, int64_t width, float* scores) {
+  if (IsLloydMax(codec)) return LloydMaxTileScores(codec, keys, queries, rows, width, scores);
   HWY_DYNAMIC_DISPATCH(ScoresAny)(codec, keys, queries, rows, width, scores);
 }
 

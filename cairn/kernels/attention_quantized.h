@@ -1,11 +1,14 @@
-// Scores over keys in the block codecs (state_block.h): exact products of small integers.
+// Scores over keys in the block codecs (state_block.h) and in Lloyd-Max codes (lloyd_max.h): exact
+// products of small integers.
 //
 // A query row is quantized once, in blocks of 32 channels, to 8-bit integers: scale max|q| / 127,
 // codes to the nearest, ties to even; a block with a NaN or infinity gets the scale NaN, one below
 // kSmallestQuery zeros. A score is, block by block and in order: the integer sum of code x code, as
 // float, times the query's scale, times the key's scale, added with one rounding; in codecs with
-// minimums then the key's minimum times the query block's sum, added with one rounding. A row's
-// scores depend on no other row. Thread-safe.
+// minimums then the key's minimum times the query block's sum, added with one rounding. With
+// Lloyd-Max codes block sums, as float, times the query's scale are added with one rounding each,
+// and all of it is multiplied with the key's scale. A row's scores depend on no other row.
+// Thread-safe.
 #ifndef CAIRN_KERNELS_ATTENTION_QUANTIZED_H_
 #define CAIRN_KERNELS_ATTENTION_QUANTIZED_H_
 
@@ -36,7 +39,8 @@ struct QuantizedQueries {
   }
 };
 
-// For keys in `codec`. REQUIRES here and below: IsBlockCodec(codec), width a multiple of 32.
+// For keys in `codec`. REQUIRES here and below: IsBlockCodec(codec) or IsLloydMax(codec), width a
+// multiple of 32.
 void QuantizeQueries(DType codec, const float* queries, int64_t rows, int64_t width,
                      const QuantizedQueries& to);
 

@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "cairn/kernels/lloyd_max.h"
 #include "hwy/targets.h"
 
 namespace cairn {
@@ -51,7 +52,24 @@ struct Keys {
 };
 
 // The definition, one number after the other.
+float LloydMaxScore(DType codec, const Keys& keys, int key, const QuantizedQueries& query) {
+  std::vector<float> row(kWidth);
+  const std::byte* group = keys.groups[static_cast<size_t>(key / kTileRows)].data();
+  LoadRowTransposed(codec, group, 1, kWidth, key % kTileRows, row.data());
+  const float scale = LloydMaxScale(std::to_integer<uint8_t>(group[key % kTileRows]));
+  float score = 0;
+  for (int64_t b = 0; b < kBlocks; ++b) {
+    int32_t sum = 0;
+    for (int64_t c = b * kStateBlock; c < (b + 1) * kStateBlock; ++c) {
+      sum += static_cast<int32_t>(row[static_cast<size_t>(c)] / scale) * query.codes[c];
+    }
+    score = std::fma(static_cast<float>(sum), query.blocks[b].scale, score);
+  }
+  return score * scale;
+}
+
 float Score(DType codec, const Keys& keys, int key, const QuantizedQueries& query) {
+  if (IsLloydMax(codec)) return LloydMaxScore(codec, keys, key, query);
   const BlockScheme scheme = *BlockSchemeOf(codec);
   float score = 0;
   for (int64_t b = 0; b < kBlocks; ++b) {
@@ -77,10 +95,11 @@ float Score(DType codec, const Keys& keys, int key, const QuantizedQueries& quer
 
 }  // namespace
 
-TEST_CASE("scores of every block codec equal the scalar definition bit by bit on every target") {
+TEST_CASE(
+    "scores of every quantized codec equal the scalar definition bit by bit on every target") {
   const std::vector<float> queries = RandomFloats(kRows * kWidth, 1);
   for (const DType codec : AllStateCodecs()) {
-    if (!IsBlockCodec(codec)) continue;
+    if (!IsBlockCodec(codec) && !IsLloydMax(codec)) continue;
     CAPTURE(InfoOf(codec).name);
     Keys keys(codec);
     Queries quantized;

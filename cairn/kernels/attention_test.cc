@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "cairn/kernels/lloyd_max.h"
 #include "cairn/kernels/state_block.h"
 #include "cairn/kernels/state_rows.h"
 #include "hwy/base.h"
@@ -15,6 +16,8 @@
 
 namespace cairn {
 namespace {
+
+bool IsQuantized(DType codec) { return IsBlockCodec(codec) || IsLloydMax(codec); }
 
 // One sequence of random keys and values in blocks, and random queries for every position; with
 // `smallest_exponent` < 0 their magnitudes reach from 1 down to 2^smallest_exponent.
@@ -127,7 +130,7 @@ class Case {
   double Allowed() const {
     const DType codec = shape_.value_codec;
     if (codec == DType::kF32 || codec == DType::kF16) return 2e-6;
-    return largest_value_ * (IsBlockCodec(codec) ? 0x1p-7 : 0x1p-8);
+    return largest_value_ * (IsQuantized(codec) ? 0x1p-7 : 0x1p-8);
   }
 
   std::vector<std::byte*>& blocks() { return blocks_; }
@@ -138,7 +141,7 @@ class Case {
   double Query(int64_t index) const {
     const float scaled = queries_[static_cast<size_t>(index)] * shape_.scale;
     if (shape_.key_codec == DType::kF32 || shape_.key_codec == DType::kF16) return scaled;
-    if (!IsBlockCodec(shape_.key_codec)) return hwy::F32FromBF16(hwy::BF16FromF32(scaled));
+    if (!IsQuantized(shape_.key_codec)) return hwy::F32FromBF16(hwy::BF16FromF32(scaled));
     float largest = 0;
     for (int64_t i = index / kStateBlock * kStateBlock, n = i + kStateBlock; i < n; ++i) {
       largest = std::max(largest, std::abs(queries_[static_cast<size_t>(i)] * shape_.scale));

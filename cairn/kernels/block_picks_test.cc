@@ -95,7 +95,7 @@ class Case {
 }  // namespace
 
 TEST_CASE("the blocks of the largest scores are picked, and the latest ones") {
-  for (const DType codec : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0}) {
+  for (const DType codec : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kLM3}) {
     for (const int64_t block : {3, 16, 48, 80}) {
       for (const int64_t local : {0, 1, 2}) {
         CAPTURE(block);

@@ -146,6 +146,7 @@ std::vector<RowAttentionShape> Shapes() {
   }
   shapes.push_back(Shape(5, 64, 32, DType::kQ8_0));
   shapes.push_back(Shape(5, 64, 64, DType::kQ4_0));
+  shapes.push_back(Shape(5, 64, 64, DType::kLM4));
   return shapes;
 }
 

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "cairn/base/check.h"
+#include "cairn/kernels/lloyd_max_rows.h"
 #include "cairn/kernels/quantized_block.h"
 #include "cairn/kernels/state_block.h"
 
@@ -148,6 +149,33 @@ void LoadBlocks(DType codec, const std::byte* tiles, int64_t heads, int64_t widt
   }
 }
 
+// ---- Lloyd-Max codes ----
+
+template <bool kTransposed, class Byte>
+LloydMaxRow<Byte> LloydMaxRowOf(DType codec, int64_t width, int64_t row, Byte* tile) {
+  return kTransposed ? LloydMaxKeyRow(row, tile) : LloydMaxValueRow(codec, width, row, tile);
+}
+
+template <bool kTransposed>
+void StoreLloydMax(DType codec, const float* values, int64_t heads, int64_t width, int64_t row,
+                   std::byte* tiles) {
+  const int64_t tile_bytes = StateTileBytes(codec, width);
+  for (int64_t h = 0; h < heads; ++h) {
+    StoreLloydMaxRow(codec, values + h * width, width,
+                     LloydMaxRowOf<kTransposed>(codec, width, row, tiles + h * tile_bytes));
+  }
+}
+
+template <bool kTransposed>
+void LoadLloydMax(DType codec, const std::byte* tiles, int64_t heads, int64_t width, int64_t row,
+                  float* values) {
+  const int64_t tile_bytes = StateTileBytes(codec, width);
+  for (int64_t h = 0; h < heads; ++h) {
+    LoadLloydMaxRow(codec, LloydMaxRowOf<kTransposed>(codec, width, row, tiles + h * tile_bytes),
+                    width, values + h * width);
+  }
+}
+
 template <bool kTransposed>
 void StoreAny(DType codec, const float* values, int64_t heads, int64_t width, int64_t row,
               std::byte* tiles) {
@@ -161,6 +189,9 @@ void StoreAny(DType codec, const float* values, int64_t heads, int64_t width, in
     case DType::kF8E4M3:
       return Store<F8E4M3, kTransposed>(values, heads, width, row, tiles);
     default:
+      if (IsLloydMax(codec)) {
+        return StoreLloydMax<kTransposed>(codec, values, heads, width, row, tiles);
+      }
       CAIRN_CHECK(IsBlockCodec(codec));
       StoreBlocks<kTransposed>(codec, values, heads, width, row, tiles);
   }
@@ -179,6 +210,9 @@ void LoadAny(DType codec, const std::byte* tiles, int64_t heads, int64_t width, 
     case DType::kF8E4M3:
       return Load<F8E4M3, kTransposed>(tiles, heads, width, row, values);
     default:
+      if (IsLloydMax(codec)) {
+        return LoadLloydMax<kTransposed>(codec, tiles, heads, width, row, values);
+      }
       CAIRN_CHECK(IsBlockCodec(codec));
       LoadBlocks<kTransposed>(codec, tiles, heads, width, row, values);
   }
@@ -196,9 +230,10 @@ void StorePlain(const float* values, int64_t count, std::byte* to) {
 }  // namespace
 
 std::span<const DType> AllStateCodecs() {
-  static constexpr std::array kCodecs = {DType::kF32,  DType::kF16,   DType::kBF16, DType::kF8E4M3,
-                                         DType::kQ8_0, DType::kQ5_1,  DType::kQ5_0, DType::kQ4_1,
-                                         DType::kQ4_0, DType::kIQ4_NL};
+  static constexpr std::array kCodecs = {DType::kF32,  DType::kF16,  DType::kBF16,   DType::kF8E4M3,
+                                         DType::kQ8_0, DType::kQ5_1, DType::kQ5_0,   DType::kLM5,
+                                         DType::kQ4_1, DType::kQ4_0, DType::kIQ4_NL, DType::kLM4,
+                                         DType::kLM3,  DType::kLM2};
   return kCodecs;
 }
 
@@ -216,7 +251,7 @@ std::string StateCodecNames() {
 }
 
 int64_t StateTileBytes(DType codec, int64_t width) {
-  return kTileRows * BytesOf(codec, ElementCount(width)).value();
+  return kTileRows * RowBytesOf(codec, width).value();
 }
 
 void StoreRow(DType codec, const float* values, int64_t heads, int64_t width, int64_t row,

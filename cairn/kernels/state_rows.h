@@ -4,8 +4,8 @@
 // [row][width] or transposed [width][row]; in bf16 and fp8 (OCP's E4M3), neighbours that a dot
 // product takes together lie side by side (attention_bf16.h). f16 and fp8 saturate at their largest
 // finite value, so that a stored number is finite whenever the computed one was. The block codecs
-// quantize 32 channels of a row together, as ggml does; how they lie is told in state_block.h.
-// Thread-safe.
+// quantize 32 channels of a row together, as ggml does; how they lie is told in state_block.h, and
+// in lloyd_max.h for codes that have one scale for a row. Thread-safe.
 #ifndef CAIRN_KERNELS_STATE_ROWS_H_
 #define CAIRN_KERNELS_STATE_ROWS_H_
 
@@ -25,7 +25,7 @@ inline constexpr int kTileRows = 16;
 std::span<const DType> AllStateCodecs();
 bool IsStateCodec(DType codec);
 
-// Their names in one line: "f32, f16, ... or iq4_nl".
+// Their names in one line: "f32, f16, ... or lm2".
 std::string StateCodecNames();
 
 // Bytes of one tile. REQUIRES: the codec's block divides width.

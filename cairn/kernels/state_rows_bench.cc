@@ -54,11 +54,15 @@ BENCHMARK_CAPTURE(BM_Keys, f16, DType::kF16)->Apply(Shapes);
 BENCHMARK_CAPTURE(BM_Keys, bf16, DType::kBF16)->Apply(Shapes);
 BENCHMARK_CAPTURE(BM_Keys, q8_0, DType::kQ8_0)->Apply(Shapes);
 BENCHMARK_CAPTURE(BM_Keys, q4_0, DType::kQ4_0)->Apply(Shapes);
+BENCHMARK_CAPTURE(BM_Keys, lm4, DType::kLM4)->Apply(Shapes);
+BENCHMARK_CAPTURE(BM_Keys, lm5, DType::kLM5)->Apply(Shapes);
 BENCHMARK_CAPTURE(BM_Values, f32, DType::kF32)->Apply(Shapes);
 BENCHMARK_CAPTURE(BM_Values, f16, DType::kF16)->Apply(Shapes);
 BENCHMARK_CAPTURE(BM_Values, bf16, DType::kBF16)->Apply(Shapes);
 BENCHMARK_CAPTURE(BM_Values, q8_0, DType::kQ8_0)->Apply(Shapes);
 BENCHMARK_CAPTURE(BM_Values, q4_0, DType::kQ4_0)->Apply(Shapes);
+BENCHMARK_CAPTURE(BM_Values, lm4, DType::kLM4)->Apply(Shapes);
+BENCHMARK_CAPTURE(BM_Values, lm5, DType::kLM5)->Apply(Shapes);
 
 }  // namespace
 }  // namespace cairn

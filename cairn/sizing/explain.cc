@@ -12,7 +12,7 @@
 namespace cairn {
 namespace {
 
-// "2 bytes", or "34/32 bytes" where numbers share a scale.
+// "2 bytes", or "34/32 bytes" where numbers of a block share a scale.
 std::string ElementBytes(DType dtype) {
   const DTypeInfo& info = InfoOf(dtype);
   if (info.block_elements == 1) {
@@ -23,10 +23,10 @@ std::string ElementBytes(DType dtype) {
 
 struct TermOf {
   std::string operator()(const Rows& rows) const {
-    std::string term = rows.heads == 1
-                           ? fmt::format("{} {}", rows.width, rows.name)
-                           : fmt::format("{} x {} {}", rows.heads, rows.width, rows.name);
-    term += " x " + ElementBytes(rows.codec);
+    std::string term = fmt::format("{} {} x {}", rows.width, rows.name, ElementBytes(rows.codec));
+    const int scale_bytes = InfoOf(rows.codec).row_bytes;
+    if (scale_bytes > 0) term = fmt::format("({} + {})", term, scale_bytes);
+    if (rows.heads > 1) term = fmt::format("{} x {}", rows.heads, term);
     if (rows.tokens_per_row > TokenCount(1)) {
       term += fmt::format(" / {} tokens", rows.tokens_per_row.value());
     }

@@ -37,6 +37,9 @@ TEST_CASE("scales of packed forms, states and a shared prefix show in the formul
                                          .tokens = {TokenCount(10)},
                                          .shared_prefix = TokenCount(5)});
   CHECK(packed.notes[0].find("34/32 bytes") != std::string::npos);
+  const Section scaled =
+      Explain(model, {.codecs = {.keys = DType::kLM3}, .tokens = {TokenCount(10)}});
+  CHECK(scaled.notes[0].find("x (64 keys x 12/32 bytes + 1)") != std::string::npos);
   CHECK(packed.notes.back().find("first 5 tokens' rows are kept once") != std::string::npos);
   const Section fixed = Explain(ModelFromJson(SmallConfig("rwkv7")), {.tokens = {TokenCount(1)}});
   CHECK(fixed.notes[0].find("once a request") != std::string::npos);

@@ -23,7 +23,8 @@ struct Types {
 };
 
 Result<DType> TypeOf(std::string_view key, const std::string& name) {
-  if (const auto type = DTypeFromName(name)) return *type;
+  const auto type = DTypeFromName(name);
+  if (type && InfoOf(*type).row_bytes == 0) return *type;  // Lloyd-Max codes aren't llama.cpp's
   return Fail(ErrorCode::kInvalidArgument, "--set {}={}: no such type; f16, bf16, q8_0, q4_0 are",
               key, Quoted(name));
 }

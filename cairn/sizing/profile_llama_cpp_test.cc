@@ -54,6 +54,7 @@ TEST_CASE("windows have cells for their tokens, the sequences and a batch") {
 TEST_CASE("a type that doesn't fit the width is refused") {
   CHECK_FALSE(AskProfile(DenseModel(1, 1, 48), "llama.cpp", {"type_k=q8_0"}).has_value());
   CHECK_FALSE(AskProfile(DenseModel(1, 1, 64), "llama.cpp", {"type_v=fp8"}).has_value());
+  CHECK_FALSE(AskProfile(DenseModel(1, 1, 64), "llama.cpp", {"type_k=lm4"}).has_value());
 }
 
 TEST_CASE("compressed attention has a buffer for the windows and one for each ratio") {

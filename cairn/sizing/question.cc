@@ -123,9 +123,10 @@ Status CheckMembers(std::string_view text) {
 }  // namespace
 
 std::span<const DType> SizedCodecs() {
-  static constexpr std::array kCodecs = {DType::kF32,  DType::kF16,  DType::kBF16,  DType::kF8E4M3,
-                                         DType::kI8,   DType::kQ8_0, DType::kQ5_1,  DType::kQ5_0,
-                                         DType::kQ4_1, DType::kQ4_0, DType::kIQ4_NL};
+  static constexpr std::array kCodecs = {DType::kF32, DType::kF16,  DType::kBF16, DType::kF8E4M3,
+                                         DType::kI8,  DType::kQ8_0, DType::kQ5_1, DType::kQ5_0,
+                                         DType::kLM5, DType::kQ4_1, DType::kQ4_0, DType::kIQ4_NL,
+                                         DType::kLM4, DType::kLM3,  DType::kLM2};
   return kCodecs;
 }
 
@@ -135,8 +136,8 @@ Result<DType> SizedCodecFromName(std::string_view flag, std::string_view name) {
   const std::optional<DType> dtype = DTypeFromName(name);
   if (dtype && std::ranges::find(SizedCodecs(), *dtype) != SizedCodecs().end()) return *dtype;
   return Fail(ErrorCode::kInvalidArgument,
-              "{} {}: no such state type; f32, f16, bf16, fp8, int8, q8_0, q5_1, q5_0, q4_1, q4_0 "
-              "and iq4_nl are",
+              "{} {}: no such state type; f32, f16, bf16, fp8, int8, q8_0, q5_1, q5_0, q4_1, "
+              "q4_0, iq4_nl, lm5, lm4, lm3 and lm2 are",
               flag, name);
 }
 

@@ -35,7 +35,7 @@ struct ComponentJson {
                  {"tokens_per_row", rows.tokens_per_row.value()},
                  {"lifetime", LifetimeWord(rows.lifetime.kind)},
                  {"codec", InfoOf(rows.codec).name},
-                 {"bytes_per_row", BytesOf(rows.codec, rows.ElementsPerRow()).value()}};
+                 {"bytes_per_row", BytesPerRow(rows).value()}};
     if (rows.lifetime.kind == Lifetime::Kind::kWindow)
       json["window"] = rows.lifetime.tokens.value();
     if (rows.lifetime.kind == Lifetime::Kind::kChunk) json["chunk"] = rows.lifetime.tokens.value();

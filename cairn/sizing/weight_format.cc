@@ -87,7 +87,9 @@ std::optional<WeightFormat> GgufFormat(const std::string& name) {
     if (row.name == name) return blocks(row.elements, row.bytes);
   }
   const std::optional<DType> dtype = DTypeFromName(name);
-  if (!dtype || InfoOf(*dtype).block_elements == 1) return std::nullopt;
+  // Lloyd-Max codes are a form of state.
+  const bool is_gguf = dtype && InfoOf(*dtype).block_elements > 1 && InfoOf(*dtype).row_bytes == 0;
+  if (!is_gguf) return std::nullopt;
   return blocks(InfoOf(*dtype).block_elements, InfoOf(*dtype).block_bytes);
 }
 

@@ -45,7 +45,7 @@ TEST_CASE("32.8 billion weights in BF16 are 65.6 GB, 8 billion are 16 GB") {
 
 TEST_CASE("an unknown form is refused in one line, however long its name") {
   for (const std::string& name : {std::string("bf17"), std::string(), std::string(10'000, 'q'),
-                                  std::string("i32"), std::string("a\nb")}) {
+                                  std::string("i32"), std::string("lm4"), std::string("a\nb")}) {
     const auto format = WeightFormatFromName(name);
     REQUIRE_FALSE(format.has_value());
     CHECK(format.error().IsBadInput());

@@ -31,7 +31,7 @@ TEST_CASE("the state keeps transposed keys and row-major values of every KV head
 
 // The kernels store keys so in every codec; to know which bytes are a row's, the state must, too.
 TEST_CASE("keys are transposed whatever they are stored as") {
-  for (const DType codec : {DType::kF32, DType::kQ8_0, DType::kIQ4_NL}) {
+  for (const DType codec : {DType::kF32, DType::kQ8_0, DType::kIQ4_NL, DType::kLM3}) {
     const StateSpec state = StateSpecOf(GoldenModel("gemma3_text"), {.keys = codec});
     CHECK_EQ(std::get<Rows>(state.layers[0].components[0]).order, RowOrder::kTransposedTiles);
   }

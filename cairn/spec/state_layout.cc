@@ -87,6 +87,8 @@ int64_t DivideRoundingUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
+Bytes BytesPerRow(const Rows& rows) { return RowBytesOf(rows.codec, rows.width) * rows.heads; }
+
 Result<StateLayout> StateLayout::Make(StateSpec spec) {
   if (spec.layers.size() > kMaxLayers) {
     return Fail(ErrorCode::kInvalidArgument, "state of {} layers, must be at most {}",
@@ -113,7 +115,7 @@ Status StateLayout::AddLayer(LayerIndex layer) {
 Status StateLayout::Add(LayerIndex layer, int component, const Rows& rows) {
   CAIRN_TRY(CheckRows(layer, rows));
   const ElementCount elements = rows.ElementsPerRow();
-  const Bytes row_bytes = BytesOf(rows.codec, elements);
+  const Bytes row_bytes = BytesPerRow(rows);
   if (row_bytes > kMaxRowBytes - all_row_bytes_) {
     return Fail(ErrorCode::kInvalidArgument,
                 "state of layer {}: with {} a row of all layers takes {} bytes, must be at most {}",
@@ -139,6 +141,11 @@ Status StateLayout::Add(LayerIndex layer, int component, const Fixed& fixed) {
     return Fail(ErrorCode::kInvalidArgument,
                 "state of layer {}: {} of {} elements can't be {}, which needs a multiple of {}",
                 layer.value(), fixed.name, fixed.elements.value(), info.name, info.block_elements);
+  }
+  if (info.row_bytes != 0) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "state of layer {}: {} can't be {}, which needs rows; f32, f16 or bf16 would do",
+                layer.value(), fixed.name, info.name);
   }
   const Bytes bytes = BytesOf(fixed.dtype, fixed.elements);
   const Bytes offset(DivideRoundingUp(fixed_bytes_.value(), kFixedAlignment) * kFixedAlignment);

@@ -29,6 +29,9 @@ inline constexpr TokenCount kMaxStateTokens{int64_t{1} << 30};
 inline constexpr Bytes kMaxRowBytes{int64_t{1} << 28};    // one row of every Rows component
 inline constexpr Bytes kMaxFixedBytes{int64_t{1} << 40};  // all Fixed components of a sequence
 
+// One row of a component. REQUIRES: the codec's block divides the width.
+Bytes BytesPerRow(const Rows& rows);
+
 // One Rows component inside a block: bytes [offset, offset + bytes).
 struct RowsSlot {
   LayerIndex layer;

@@ -220,9 +220,10 @@ TEST_CASE("a model without state has none") {
 
 TEST_CASE("a row in any stored form takes the form's bytes, scales and minimums included") {
   constexpr std::pair<DType, int64_t> kBytesOf64[] = {
-      {DType::kF32, 256}, {DType::kF16, 128},  {DType::kBF16, 128}, {DType::kF8E4M3, 64},
-      {DType::kQ8_0, 68}, {DType::kQ5_1, 48},  {DType::kQ5_0, 44},  {DType::kQ4_1, 40},
-      {DType::kQ4_0, 36}, {DType::kIQ4_NL, 36}};
+      {DType::kF32, 256}, {DType::kF16, 128},   {DType::kBF16, 128}, {DType::kF8E4M3, 64},
+      {DType::kQ8_0, 68}, {DType::kQ5_1, 48},   {DType::kQ5_0, 44},  {DType::kQ4_1, 40},
+      {DType::kQ4_0, 36}, {DType::kIQ4_NL, 36}, {DType::kLM5, 41},   {DType::kLM4, 33},
+      {DType::kLM3, 25},  {DType::kLM2, 17}};
   for (const auto& [codec, bytes] : kBytesOf64) {
     for (const RowOrder order : {RowOrder::kRowMajor, RowOrder::kTransposedTiles}) {
       CAPTURE(InfoOf(codec).name);
@@ -251,6 +252,17 @@ TEST_CASE("a codec's block must divide the width of a head") {
   fixed.elements = ElementCount(33);
   fixed.dtype = DType::kQ8_0;
   CHECK(Contains(ErrorOf(OneComponent(fixed)), "needs a multiple of 32"));
+}
+
+TEST_CASE("a codec with a scale for each row is of rows alone, as wide as its blocks") {
+  Rows rows = MakeRows("keys", 4, 48);
+  rows.codec = DType::kLM4;
+  CHECK(Contains(ErrorOf(OneComponent(rows)), "keys of width 48 can't be lm4"));
+  Fixed fixed;
+  fixed.name = "matrix";
+  fixed.elements = ElementCount(64);
+  fixed.dtype = DType::kLM4;
+  CHECK(Contains(ErrorOf(OneComponent(fixed)), "matrix can't be lm4, which needs rows"));
 }
 
 TEST_CASE("sizes out of bounds are errors that name layer, component and bound") {

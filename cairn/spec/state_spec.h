@@ -48,7 +48,8 @@ enum class RowOrder : uint8_t {
   // [head][width][R]: lanes of a kernel are positions (keys). In bf16 and fp8 two channels lie side
   // by side: [head][width / 2][R][2], then a last odd one [R]. With a block codec each block of
   // channels is a run of the R rows' scales, minimums, fifth bits and codes
-  // (cairn/kernels/state_block.h).
+  // (cairn/kernels/state_block.h); with Lloyd-Max codes a head's scales come first, in either order
+  // (cairn/kernels/lloyd_max.h).
   kTransposedTiles,
 };
 

@@ -61,16 +61,17 @@ Lifetime RandomLifetime(Choose& choose) {
 template <class Choose>
 Rows RandomRows(Choose& choose, const char* name) {
   constexpr std::array<int64_t, 6> kTokensPerRow = {1, 1, 1, 3, 4, 128};
-  constexpr std::array<DType, 10> kCodecs = {
+  constexpr std::array<DType, 14> kCodecs = {
       DType::kF32,  DType::kF16,  DType::kBF16, DType::kF8E4M3, DType::kQ8_0,
-      DType::kQ5_1, DType::kQ5_0, DType::kQ4_1, DType::kQ4_0,   DType::kIQ4_NL};
+      DType::kQ5_1, DType::kQ5_0, DType::kQ4_1, DType::kQ4_0,   DType::kIQ4_NL,
+      DType::kLM5,  DType::kLM4,  DType::kLM3,  DType::kLM2};
   Rows rows;
   rows.name = name;
   rows.heads = 1 + choose(3);
   rows.width = 1 + choose(9);
   rows.tokens_per_row = TokenCount(kTokensPerRow[static_cast<size_t>(choose(6))]);
   rows.lifetime = RandomLifetime(choose);
-  rows.codec = kCodecs[static_cast<size_t>(choose(10))];
+  rows.codec = kCodecs[static_cast<size_t>(choose(std::ssize(kCodecs)))];
   if (InfoOf(rows.codec).block_elements > 1) rows.width = 32 * (1 + choose(2));
   if (choose(2) == 0) {
     rows.order = RowOrder::kTransposedTiles;

@@ -16,15 +16,31 @@ bool InPairs(const Rows& rows) {
   return rows.codec == DType::kBF16 || rows.codec == DType::kF8E4M3;
 }
 
+// Codes of a head lie behind the scales of its rows.
+template <class Visit>
+void ForEachLineWithScales(const Rows& rows, Visit visit_cell_bytes) {
+  constexpr int64_t kWordBytes = 4;
+  const DTypeInfo& codec = InfoOf(rows.codec);
+  const int64_t code_bytes = RowBytesOf(rows.codec, rows.width).value() - codec.row_bytes;
+  const bool whole = rows.order == RowOrder::kRowMajor;
+  const int64_t cell_bytes = whole ? code_bytes : kWordBytes;
+  for (int64_t h = 0; h < rows.heads; ++h) {
+    visit_cell_bytes(codec.row_bytes);
+    for (int64_t i = 0; i < code_bytes; i += cell_bytes) visit_cell_bytes(cell_bytes);
+  }
+}
+
 // A line is kRowsPerBlock cells side by side, one a row: a head's rows themselves, or in a
 // transposed tile one channel's elements (in bf16 and fp8 those of two channels) or one part of a
-// block (cairn/kernels/state_block.h). Values in bf16 and fp8 have no lines: VisitPairedRows.
+// block (cairn/kernels/state_block.h); the rows' scales, or words of their codes
+// (cairn/kernels/lloyd_max.h). Values in bf16 and fp8 have no lines: VisitPairedRows.
 template <class Visit>
 void ForEachLine(const Rows& rows, Visit visit_cell_bytes) {
   const DTypeInfo& codec = InfoOf(rows.codec);
+  if (codec.row_bytes > 0) return ForEachLineWithScales(rows, visit_cell_bytes);
   if (rows.order == RowOrder::kRowMajor) {
     for (int64_t h = 0; h < rows.heads; ++h) {
-      visit_cell_bytes(BytesOf(rows.codec, ElementCount(rows.width)).value());
+      visit_cell_bytes(RowBytesOf(rows.codec, rows.width).value());
     }
     return;
   }

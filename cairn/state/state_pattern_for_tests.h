@@ -27,9 +27,15 @@ inline std::byte PatternByte(Stamp stamp, int64_t slot, int64_t index) {
 
 // Where byte `i` of head `h` of row `row` lies in a component's part of a block.
 inline int64_t PlaceOfByte(const Rows& rows, int64_t h, int64_t row, int64_t i) {
-  const int64_t head_bytes = BytesOf(rows.codec, ElementCount(rows.width)).value();
+  const int64_t head_bytes = RowBytesOf(rows.codec, rows.width).value();
   const DTypeInfo& codec = InfoOf(rows.codec);
   const int64_t head = h * head_bytes * kRowsPerBlock;
+  if (codec.row_bytes > 0) {
+    // Scales are cells of a byte; behind them lie whole rows of codes, or cells of four bytes.
+    if (i == 0) return head + row;
+    const int64_t cell = rows.order == RowOrder::kRowMajor ? head_bytes - 1 : 4;
+    return head + kRowsPerBlock + ((i - 1) / cell * kRowsPerBlock + row) * cell + (i - 1) % cell;
+  }
   const int64_t part = i / codec.block_bytes;  // element, or block of elements
   const int64_t byte = i % codec.block_bytes;
   const bool in_pairs = rows.codec == DType::kBF16 || rows.codec == DType::kF8E4M3;
@@ -59,7 +65,7 @@ inline void WriteRow(const StateLayout& layout, const BlockClass& block_class, i
     const RowsSlot& slot = block_class.slots[s];
     const auto& layer = layout.spec().layers[static_cast<size_t>(slot.layer.value())];
     const Rows& rows = std::get<Rows>(layer.components[static_cast<size_t>(slot.component)]);
-    const int64_t head_bytes = BytesOf(rows.codec, ElementCount(rows.width)).value();
+    const int64_t head_bytes = RowBytesOf(rows.codec, rows.width).value();
     for (int64_t h = 0; h < rows.heads; ++h) {
       for (int64_t i = 0; i < head_bytes; ++i) {
         block[slot.offset.value() + PlaceOfByte(rows, h, row, i)] =
