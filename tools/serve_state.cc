@@ -6,6 +6,20 @@ namespace {
 // A look at all blocks holds up the next step; it is left out where there are more.
 constexpr BlockCount kBlocksLookedAt{1 << 20};
 constexpr size_t kNodesShown = 200;
+// Of which keys are made, to look them up on tiers: a few milliseconds.
+constexpr TokenCount kTokensLookedUp{1 << 18};
+
+const char* KindOf(const Lifetime& lifetime) {
+  switch (lifetime.kind) {
+    case Lifetime::Kind::kAll:
+      return "rows";
+    case Lifetime::Kind::kWindow:
+      return "window";
+    case Lifetime::Kind::kChunk:
+      return "chunk";
+  }
+  return "rows";
+}
 
 void FillOccupancy(const StateStore& store, StateFigures& to) {
   to.budget_bytes = store.stats().budget.value();
@@ -17,18 +31,29 @@ void FillOccupancy(const StateStore& store, StateFigures& to) {
   to.bytes_per_token = store.layout().MarginalBytesPerToken().value();
   for (size_t c = 0; c < store.layout().classes().size(); ++c) {
     const ClassIndex index(static_cast<int32_t>(c));
-    to.classes.push_back({.block_bytes = store.layout().classes()[c].block_bytes.value(),
+    const BlockClass& rows = store.layout().classes()[c];
+    to.classes.push_back({.kind = KindOf(rows.lifetime),
+                          .tokens = rows.lifetime.tokens.value(),
+                          .block_bytes = rows.block_bytes.value(),
                           .live_blocks = store.LiveBlocks(index).value()});
+  }
+  if (const Bytes region = store.layout().fixed_bytes(); region > Bytes(0)) {
+    to.classes.push_back({.kind = "fixed",
+                          .block_bytes = region.value(),
+                          .live_blocks = store.LiveRegions().value()});
   }
 }
 
 void FillTiers(const StateManager& state, StateFigures& to) {
-  for (const Tier& tier : state.tiers()) {
-    const ObjectStoreStats stats = tier.store().Stats();
-    to.tiers.push_back(
-        {.name = tier.name(), .objects = stats.objects, .bytes = stats.object_bytes.value()});
-  }
   const StateManager::Stats& reads = state.stats();
+  for (size_t i = 0; i < state.tiers().size(); ++i) {
+    const Tier& tier = state.tiers()[i];
+    const ObjectStoreStats stats = tier.store().Stats();
+    to.tiers.push_back({.name = tier.name(),
+                        .objects = stats.objects,
+                        .bytes = stats.object_bytes.value(),
+                        .tokens_loaded = i < reads.tier_tokens.size() ? reads.tier_tokens[i] : 0});
+  }
   to.loads = reads.loads;
   to.loads_failed = reads.loads_failed;
   to.loads_late = reads.loads_late;
@@ -69,13 +94,19 @@ void AddDetailsOf(const StateManager& state, StateFigures& to) {
               .snapshot_bytes = use->snapshots.value(),
               .waiting_bytes = use->waiting.value()};
   }
-  for (const PrefixTree::NodeSummary& node : state.tree().Summary(kNodesShown)) {
-    to.shown_nodes.push_back({.parent = node.parent,
-                              .tokens = node.tokens,
-                              .bytes = node.bytes.value(),
-                              .points = node.points,
-                              .children = node.children,
-                              .locked = node.locked});
+  for (const StateManager::ShownNode& shown : state.Picture(kNodesShown, kTokensLookedUp)) {
+    const PrefixTree::NodeSummary& node = shown.node;
+    StateFigures::Node& added = to.shown_nodes.emplace_back();
+    added.parent = node.parent;
+    added.tokens = node.tokens;
+    added.bytes = node.bytes.value();
+    added.points = node.points;
+    added.children = node.children;
+    added.locked = node.locked;
+    if (!shown.on_tiers && !state.tiers().empty()) continue;
+    std::vector<int64_t>& tokens = added.tier_tokens.emplace();
+    if (!shown.on_tiers) continue;
+    for (const TokenCount on : *shown.on_tiers) tokens.push_back(on.value());
   }
 }
 

@@ -15,7 +15,9 @@ double Share(int64_t part, int64_t whole) {
 Json OccupancyJson(const StateFigures& state) {
   Json classes = Json::array();
   for (const StateFigures::BlockClass& each : state.classes) {
-    classes.push_back({{"block_bytes", each.block_bytes},
+    classes.push_back({{"kind", each.kind},
+                       {"tokens", each.tokens > 0 ? Json(each.tokens) : Json()},
+                       {"block_bytes", each.block_bytes},
                        {"live_blocks", each.live_blocks},
                        {"live_bytes", each.block_bytes * each.live_blocks}});
   }
@@ -34,6 +36,29 @@ Json UseJson(const StateFigures& state) {
           {"waiting_to_be_written", state.use->waiting_bytes}};
 }
 
+// By the tiers' names.
+Json OnTiersJson(const StateFigures& state, const StateFigures::Node& node) {
+  if (!node.tier_tokens) return nullptr;
+  Json on = Json::object();
+  for (size_t i = 0; i < state.tiers.size(); ++i) {
+    on[state.tiers[i].name] = node.tier_tokens->at(i);
+  }
+  return on;
+}
+
+Json HitsJson(const StateFigures& state) {
+  const int64_t hits = state.memory_tokens + state.loaded_tokens;
+  Json origins = {{"memory", state.memory_tokens}};
+  for (const StateFigures::Tier& tier : state.tiers) origins[tier.name] = tier.tokens_loaded;
+  return {{"sequences_opened", state.opened},
+          {"tokens_asked", state.opened_tokens},
+          {"tokens_by_origin", std::move(origins)},
+          {"tokens_from_memory", state.memory_tokens},
+          {"tokens_loaded", state.loaded_tokens},
+          {"rate_memory", Share(state.memory_tokens, state.opened_tokens)},
+          {"rate", Share(hits, state.opened_tokens)}};
+}
+
 Json TreeJson(const StateFigures& state) {
   Json shown = Json::array();
   for (const StateFigures::Node& node : state.shown_nodes) {
@@ -42,7 +67,8 @@ Json TreeJson(const StateFigures& state) {
                      {"bytes", node.bytes},
                      {"points", node.points},
                      {"children", node.children},
-                     {"locked", node.locked}});
+                     {"locked", node.locked},
+                     {"on_tiers", OnTiersJson(state, node)}});
   }
   return {{"policy", state.policy},
           {"nodes", state.nodes},
@@ -55,7 +81,10 @@ Json TreeJson(const StateFigures& state) {
 Json TiersJson(const StateFigures& state) {
   Json tiers = Json::array();
   for (const StateFigures::Tier& tier : state.tiers) {
-    tiers.push_back({{"name", tier.name}, {"objects", tier.objects}, {"bytes", tier.bytes}});
+    tiers.push_back({{"name", tier.name},
+                     {"objects", tier.objects},
+                     {"bytes", tier.bytes},
+                     {"tokens_loaded", tier.tokens_loaded}});
   }
   return tiers;
 }
@@ -80,18 +109,11 @@ Json EngineJson(const EngineStats& engine) {
 }  // namespace
 
 std::string StateReportJson(const StateFigures& state, const EngineStats& engine) {
-  const int64_t hits = state.memory_tokens + state.loaded_tokens;
   const Json report = {{"object", "cairn.state"},
                        {"occupancy", OccupancyJson(state)},
                        {"bytes_by_use", UseJson(state)},
                        {"tree", TreeJson(state)},
-                       {"hits",
-                        {{"sequences_opened", state.opened},
-                         {"tokens_asked", state.opened_tokens},
-                         {"tokens_from_memory", state.memory_tokens},
-                         {"tokens_loaded", state.loaded_tokens},
-                         {"rate_memory", Share(state.memory_tokens, state.opened_tokens)},
-                         {"rate", Share(hits, state.opened_tokens)}}},
+                       {"hits", HitsJson(state)},
                        {"tiers", TiersJson(state)},
                        {"loads",
                         {{"done", state.loads},

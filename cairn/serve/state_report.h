@@ -23,6 +23,8 @@ struct StateFigures {
   int64_t sequences = 0;
   int64_t bytes_per_token = 0;  // what one more token of a sequence takes
   struct BlockClass {
+    std::string kind = {};  // "rows" of all tokens, of a "window", of a "chunk"; "fixed"
+    int64_t tokens = 0;     // of the window or the chunk
     int64_t block_bytes = 0;
     int64_t live_blocks = 0;
   };
@@ -51,6 +53,8 @@ struct StateFigures {
     int64_t points = 0;
     int64_t children = 0;
     bool locked = false;
+    // How many of its tokens each tier has, too; absent where looking would take too long.
+    std::optional<std::vector<int64_t>> tier_tokens = {};
   };
   std::vector<Node> shown_nodes;
 
@@ -66,6 +70,7 @@ struct StateFigures {
     std::string name;
     int64_t objects = 0;
     int64_t bytes = 0;
+    int64_t tokens_loaded = 0;  // of prompts
   };
   std::vector<Tier> tiers;
   int64_t loads = 0;

@@ -111,6 +111,11 @@ class PrefixTree {
   };
   // The nodes nearest to the roots, at most so many; parents come before their children.
   std::vector<NodeSummary> Summary(size_t max_nodes) const;
+  // The same nodes, each with its key and all tokens up to its end: for those who look up what else
+  // there is of them. Once paths of so many tokens in all have been shown the others are empty.
+  using NodeVisitor = std::function<void(const NodeSummary& node, const StateKey& key,
+                                         std::span<const TokenId> path)>;
+  void ForEachShown(size_t max_nodes, TokenCount most_tokens, const NodeVisitor& visit) const;
   enum class Part : uint8_t { kLockedRows, kRows, kPoints };
   // Every reference that the tree holds; the parts in this order.
   void ForEachRef(const std::function<void(Part, const BlockRef&)>& visit) const;
@@ -183,6 +188,7 @@ class PrefixTree {
   static bool IsSuperseded(const Node& node, size_t point);
   static TokenCount LastPointAbove(const Node& node);
 
+  std::vector<std::pair<const Node*, NodeSummary>> Shown(size_t max_nodes) const;
   std::vector<const Node*> AllNodes() const;
   void AuditNode(const Node& node) const;
 

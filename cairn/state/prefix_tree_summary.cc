@@ -7,8 +7,9 @@
 
 namespace cairn {
 
-std::vector<PrefixTree::NodeSummary> PrefixTree::Summary(size_t max_nodes) const {
-  std::vector<NodeSummary> summary;
+std::vector<std::pair<const PrefixTree::Node*, PrefixTree::NodeSummary>> PrefixTree::Shown(
+    size_t max_nodes) const {
+  std::vector<std::pair<const Node*, NodeSummary>> summary;
   std::vector<std::pair<const Node*, int64_t>> level;  // and its parent in the list
   const auto add_children = [](const Node& node, int64_t index, auto& to) {
     for (const auto& [token, child] : node.children) to.emplace_back(child.get(), index);
@@ -31,11 +32,32 @@ std::vector<PrefixTree::NodeSummary> PrefixTree::Summary(size_t max_nodes) const
                        .locked = node->locks > 0};
       for (const auto& point : node->points) each.bytes += BytesOf(store_.layout(), point->state);
       add_children(*node, static_cast<int64_t>(summary.size()), next);
-      summary.push_back(each);
+      summary.emplace_back(node, each);
     }
     level = std::move(next);
   }
   return summary;
+}
+
+std::vector<PrefixTree::NodeSummary> PrefixTree::Summary(size_t max_nodes) const {
+  std::vector<NodeSummary> summary;
+  for (const auto& [node, each] : Shown(max_nodes)) summary.push_back(each);
+  return summary;
+}
+
+void PrefixTree::ForEachShown(size_t max_nodes, TokenCount most_tokens,
+                              const NodeVisitor& visit) const {
+  TokenCount left = most_tokens;
+  for (const auto& [node, each] : Shown(max_nodes)) {
+    const bool fits = node->to() <= left;
+    std::vector<TokenId> path(fits ? static_cast<size_t>(node->to().value()) : 0);
+    left = fits ? left - node->to() : TokenCount(0);
+    const Node* at = node;
+    for (; at->parent != nullptr; at = at->parent) {
+      if (fits) std::ranges::copy(at->tokens, path.begin() + at->from().value());
+    }
+    visit(each, *at->root_key, path);
+  }
 }
 
 void PrefixTree::ForEachRef(const std::function<void(Part, const BlockRef&)>& visit) const {

@@ -243,6 +243,18 @@ TEST_CASE("a summary shows what begins alike once, the nodes nearest to the root
   CHECK(nodes[3].tokens == 32);
   CHECK(nodes[3].locked);
   CHECK(fed.tree().Summary(3).size() == 3);
+  // The tokens up to a node's end, as long as there are few.
+  std::vector<Tokens> paths;
+  const auto note = [&](const PrefixTree::NodeSummary&, const StateKey& key,
+                        std::span<const TokenId> path) {
+    CHECK(key == KeyOf(paths.size() == 1 ? 1 : 0));
+    paths.emplace_back(path.begin(), path.end());
+  };
+  fed.tree().ForEachShown(10, TokenCount(1000), note);
+  CHECK(paths == std::vector<Tokens>{Numbers(32), Numbers(16), Numbers(80, 32), Numbers(64)});
+  paths.clear();
+  fed.tree().ForEachShown(10, TokenCount(32 + 16 + 79), note);
+  CHECK(paths == std::vector<Tokens>{Numbers(32), Numbers(16), {}, {}});
   CHECK(fed.tree().Summary(0).empty());
   fed.End(live);
 }

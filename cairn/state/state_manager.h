@@ -74,15 +74,16 @@ class StateManager {
   };
   struct Stats {
     int64_t opened = 0;
-    int64_t opened_tokens = 0;   // that were asked for
-    int64_t memory_tokens = 0;   // resumed from memory
-    int64_t loaded_tokens = 0;   // read from tiers
-    int64_t loads = 0;           // that ended well
-    int64_t loads_failed = 0;    // an object was absent, damaged or unreadable
-    int64_t loads_late = 0;      // given up: computing had been faster
-    int64_t loads_declined = 0;  // never begun for that reason
-    int64_t refused = 0;         // Prepare found no bytes
-    std::string problem;         // the last load's that failed
+    int64_t opened_tokens = 0;         // that were asked for
+    int64_t memory_tokens = 0;         // resumed from memory
+    int64_t loaded_tokens = 0;         // read from tiers
+    std::vector<int64_t> tier_tokens;  // of these, by the tier that usage names
+    int64_t loads = 0;                 // that ended well
+    int64_t loads_failed = 0;          // an object was absent, damaged or unreadable
+    int64_t loads_late = 0;            // given up: computing had been faster
+    int64_t loads_declined = 0;        // never begun for that reason
+    int64_t refused = 0;               // Prepare found no bytes
+    std::string problem;               // the last load's that failed
   };
   static Result<std::unique_ptr<StateManager>> Make(StateStore& store, const Options& options);
   ~StateManager();
@@ -155,6 +156,14 @@ class StateManager {
   };
   // Nothing, where more than so many blocks would have to be looked at.
   std::optional<Use> UseOfBytes(BlockCount max_blocks) const;
+  // A picture of the tree, and of its tokens how many lie on each tier, too, each in an object that
+  // can be read. Absent: looking would have taken too long, for paths of more than `most_tokens` in
+  // all.
+  struct ShownNode {
+    PrefixTree::NodeSummary node;
+    std::optional<std::vector<TokenCount>> on_tiers;
+  };
+  std::vector<ShownNode> Picture(size_t max_nodes, TokenCount most_tokens) const;
   // CHECKs the invariants of all parts, and that every block is somebody's.
   void Audit() const;
 

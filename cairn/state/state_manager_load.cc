@@ -124,6 +124,11 @@ void StateManager::EndLoad(Lease& lease, int64_t now_us) {
   ++stats_.loads;
   stats_.memory_tokens += lease.origin.memory.value();
   stats_.loaded_tokens += lease.origin.loaded.value();
+  stats_.tier_tokens.resize(tiers_.size());
+  for (size_t tier = 0; tier < tiers_.size(); ++tier) {
+    if (tiers_[tier].name() != lease.load_tier) continue;
+    stats_.tier_tokens[tier] += lease.origin.loaded.value();
+  }
 }
 
 MissReason StateManager::WhyNoMore(const Lease& lease, std::span<const TokenId> tokens,

@@ -137,6 +137,8 @@ class StateStore {
   // Of all sequences, each block counted once.
   Bytes LiveBytes() const { return arena_->stats().live; }
   BlockCount LiveBlocks(ClassIndex block_class) const { return arena_->pool(block_class).live(); }
+  // Fixed regions, of sequences and of points. REQUIRES the model has some.
+  BlockCount LiveRegions() const { return LiveBlocks(FixedClass()); }
   Bytes available() const { return arena_->available(); }
   const Arena::Stats& stats() const { return arena_->stats(); }
   int64_t sequence_count() const { return static_cast<int64_t>(sequences_.size()); }
