@@ -15,7 +15,6 @@ from serve_measure import WrongAnswer
 TRACE = pathlib.Path("agentic") / "agentic_coding.rle.jsonl.gz"
 SOLO_EVERY = 25  # of the requests, one in so many is asked again alone
 SPARE_TOKENS = 256
-PEER_FLAGS = (("-np", "1"), ("-np", "4", "-kvu"))
 
 
 def bench_state():
@@ -81,15 +80,6 @@ class Replay:
                  "wrong_answers": self.wrong(texts), "checked_answers": len(range(0, len(texts), SOLO_EVERY))}  # fmt: skip
         return self.measurer.result(row, away, about | more)
 
-    def peer(self):
-        """llama-server's share, for the record."""
-        tried = []
-        for flags in PEER_FLAGS:
-            cached, _, seconds, _ = self.through(self.measurer.llama, flags)
-            tried.append({"flags": " ".join(flags), "cached_share": cached / self.asked_tokens, "seconds": seconds})
-            self.measurer.say(f"trace: llama-server {tried[-1]}")
-        return {"peer": {"who": "llama-server", "tried": tried}}
-
 
 def measure(measurer, row, wants):
     """The rows `wants` says yes to."""
@@ -99,7 +89,7 @@ def measure(measurer, row, wants):
     replay, machine, done = Replay(measurer), results.machine(), []
     if wants(row["trace"]):
         expected = sum(serve_trace.found_without_bound(replay.prompts))
-        done.append(replay.row(row["trace"], (), expected, machine, replay.peer()))
+        done.append(replay.row(row["trace"], (), expected, machine, {}))
     if wants(row["trace bound"]):
         # A prompt that couldn't be held at all would be refused.
         longest = max(map(len, replay.prompts))
