@@ -79,7 +79,7 @@ class Measured:
 
 def rows_of(model, near, settings, far=None):
     """`near`: kl and copy of all settings at one context; `far`: needle of those that wants_far names, or None."""
-    result = [row(f"{model} f32 again, other chunks: KL", near.value("kl", "f32 again, other chunks", "kl_mean"), "nats", 0)]
+    result = [row(f"{model} f32 again: KL", near.value("kl", "f32 again", "kl_mean"), "nats", 0)]
     for setting in settings:
         grade = GRADES.get(setting.grade)
         name = f"{model} {setting.name}"

@@ -9,22 +9,32 @@ namespace cairn {
 namespace {
 
 // Exponentials in single precision, sums in double: what comes out is right to about 1e-7.
-double LogSumOf(std::span<const float> logits) {
-  const float largest = *std::ranges::max_element(logits);
+double LogSumOf(std::span<const float> logits, float largest) {
   double sum = 0;
   for (const float logit : logits) sum += std::exp(logit - largest);
   return static_cast<double>(largest) + std::log(sum);
+}
+
+double At(std::span<const float> logits, TokenId token) {
+  return static_cast<double>(logits[static_cast<size_t>(token.value())]);
+}
+
+float LargestOf(std::span<const float> logits) {
+  float largest = logits.front();
+  for (const float logit : logits) largest = std::max(largest, logit);
+  return largest;
 }
 
 }  // namespace
 
 TokenId LikeliestOf(std::span<const float> logits) {
   CAIRN_CHECK(!logits.empty());
-  return TokenId(static_cast<int32_t>(std::ranges::max_element(logits) - logits.begin()));
+  const auto at = std::ranges::find(logits, LargestOf(logits));
+  return TokenId(static_cast<int32_t>(at == logits.end() ? 0 : at - logits.begin()));
 }
 
 double NegativeLogProbability(std::span<const float> logits, TokenId token) {
-  return LogSumOf(logits) - static_cast<double>(logits[static_cast<size_t>(token.value())]);
+  return LogSumOf(logits, LargestOf(logits)) - At(logits, token);
 }
 
 double LeadOf(std::span<const float> logits) {
@@ -43,17 +53,20 @@ void ReferenceRows::Resize(int64_t rows) {
   probabilities_.resize(Begin(rows));
   normalisers_.resize(static_cast<size_t>(rows));
   likeliest_.resize(static_cast<size_t>(rows));
+  next_.resize(static_cast<size_t>(rows));
 }
 
-void ReferenceRows::Set(int64_t row, std::span<const float> logits) {
+double ReferenceRows::Set(int64_t row, std::span<const float> logits, TokenId next) {
   CAIRN_CHECK(static_cast<int64_t>(logits.size()) == vocabulary_);
   const auto at = static_cast<size_t>(row);
   std::ranges::copy(logits, logits_.begin() + static_cast<ptrdiff_t>(Begin(row)));
-  normalisers_[at] = LogSumOf(logits);
   likeliest_[at] = LikeliestOf(logits);
+  next_[at] = next;
+  normalisers_[at] = LogSumOf(logits, static_cast<float>(At(logits, likeliest_[at])));
   const auto normaliser = static_cast<float>(normalisers_[at]);
   std::ranges::transform(logits, probabilities_.begin() + static_cast<ptrdiff_t>(Begin(row)),
                          [&](float logit) { return std::exp(logit - normaliser); });
+  return normalisers_[at] - At(logits, next);
 }
 
 TokenDivergence ReferenceRows::Compare(int64_t row, std::span<const float> logits) const {
@@ -61,14 +74,16 @@ TokenDivergence ReferenceRows::Compare(int64_t row, std::span<const float> logit
   const auto at = static_cast<size_t>(row);
   const float* reference = logits_.data() + Begin(row);
   const float* probability = probabilities_.data() + Begin(row);
+  const TokenId likeliest = LikeliestOf(logits);
+  const double normaliser = LogSumOf(logits, static_cast<float>(At(logits, likeliest)));
   // Differences of log probabilities, not of logits: p's rounding then weighs small numbers.
-  const double shift = LogSumOf(logits) - normalisers_[at];
+  const double shift = normaliser - normalisers_[at];
   double kl = 0;
   for (size_t i = 0; i < logits.size(); ++i) {
     const double difference = static_cast<double>(reference[i]) - static_cast<double>(logits[i]);
     kl += static_cast<double>(probability[i]) * (difference + shift);
   }
-  return {std::max(kl, 0.0), likeliest_[at] == LikeliestOf(logits)};
+  return {std::max(kl, 0.0), normaliser - At(logits, next_[at]), likeliest_[at] == likeliest};
 }
 
 }  // namespace cairn

@@ -22,6 +22,7 @@ double LeadOf(std::span<const float> logits);
 
 struct TokenDivergence {
   double kl = 0;
+  double nats = 0;  // -log of the probability that the other row gives to the token that came
   bool same_likeliest = false;
 };
 
@@ -32,8 +33,8 @@ class ReferenceRows {
 
   // Makes room for `rows` rows; what was there is forgotten.
   void Resize(int64_t rows);
-  // Different rows may be set by several threads.
-  void Set(int64_t row, std::span<const float> logits);
+  // Different rows may be set by several threads. `next` is the token that came; returns its nats.
+  double Set(int64_t row, std::span<const float> logits, TokenId next);
   TokenDivergence Compare(int64_t row, std::span<const float> logits) const;
 
  private:
@@ -44,6 +45,7 @@ class ReferenceRows {
   std::vector<float> probabilities_;
   std::vector<double> normalisers_;  // log of the sum of exp(logit)
   std::vector<TokenId> likeliest_;
+  std::vector<TokenId> next_;
 };
 
 }  // namespace cairn

@@ -20,14 +20,16 @@ TEST_CASE("the divergence of two known distributions is the one worked out by ha
   const std::vector<float> other = LogitsOf({0.25, 0.25, 0.5});
   ReferenceRows rows(3);
   rows.Resize(2);
-  rows.Set(0, other);
-  rows.Set(1, reference);
+  rows.Set(0, other, TokenId(2));
+  rows.Set(1, reference, TokenId(2));
   // 0.5 log 2 + 0.25 log 1 + 0.25 log 0.5
   CHECK(rows.Compare(1, other).kl == doctest::Approx(0.25 * std::log(2)).epsilon(1e-6));
   CHECK_FALSE(rows.Compare(1, other).same_likeliest);
+  CHECK(rows.Compare(1, other).nats == doctest::Approx(std::log(2)));
+  CHECK(rows.Set(1, reference, TokenId(0)) == doctest::Approx(std::log(2)));
   // It is no distance: the other way round it may differ.
   const std::vector<float> third = LogitsOf({0.8, 0.1, 0.1});
-  rows.Set(0, third);
+  rows.Set(0, third, TokenId(2));
   CHECK(rows.Compare(0, reference).kl ==
         doctest::Approx(0.8 * std::log(1.6) + 0.2 * std::log(0.4)).epsilon(1e-6));
   CHECK(rows.Compare(1, third).kl ==
@@ -40,7 +42,7 @@ TEST_CASE("equal rows diverge by exactly nothing, and a constant changes no dist
   for (int i = 0; i < 5000; ++i) logits.push_back(static_cast<float>(std::sin(i * 1.7) * 9));
   ReferenceRows rows(5000);
   rows.Resize(1);
-  rows.Set(0, logits);
+  rows.Set(0, logits, TokenId(2));
   CHECK(rows.Compare(0, logits).kl == 0.0);
   CHECK(rows.Compare(0, logits).same_likeliest);
   for (float& logit : logits) logit += 64;

@@ -85,6 +85,7 @@ class InductionModel final : public Model {
       }
     }
     if (best > 0) logits[static_cast<size_t>(next)] = 1.5f * static_cast<float>(best);
+    if (std::isnan(noise_)) logits.assign(logits.size(), static_cast<float>(noise_));
     for (size_t i = 0; i < logits.size() && noise_ > 0; ++i) {
       const double phase = static_cast<double>(i + 1) * static_cast<double>(position + 1);
       logits[i] += static_cast<float>(noise_ * std::sin(phase));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "cairn/sizing/format.h"
 
@@ -18,53 +19,75 @@ constexpr double kRight = 90;  // names stand to the right of their points
 constexpr double kTop = 40;
 constexpr double kBottom = 50;
 constexpr size_t kColumns = 2;
+// Labels that are nearer to each other go one above the other.
+constexpr double kLabelWidth = 40;
+constexpr double kLabelHeight = 12;
 
-// From values to pixels. Logarithmic where the values span more than a factor of ten; what isn't
-// above zero then lies on the axis.
+// Even, by powers of ten, or by powers of two.
+enum class Scale : uint8_t { kLinear, kDecades, kDoublings };
+
+// From values to pixels. On the scales of powers, what isn't above zero lies on the axis.
 class Axis {
  public:
-  Axis(std::span<const double> values, double first_pixel, double last_pixel)
-      : first_(first_pixel), last_(last_pixel) {
-    double least = INFINITY;
-    double most = -INFINITY;
-    double least_above_zero = INFINITY;
+  // REQUIRES: values.
+  Axis(Scale scale, std::span<const double> values, double first_pixel, double last_pixel)
+      : scale_(scale), first_(first_pixel), last_(last_pixel) {
+    low_ = INFINITY;
+    high_ = -INFINITY;
     for (const double value : values) {
-      least = std::min(least, value);
-      most = std::max(most, value);
-      if (value > 0) least_above_zero = std::min(least_above_zero, value);
+      if (scale != Scale::kLinear && value <= 0) {
+        has_zeros_ = true;
+        continue;
+      }
+      low_ = std::min(low_, Scaled(value));
+      high_ = std::max(high_, Scaled(value));
     }
-    log_ = least >= 0 && most > 10 * least_above_zero;
-    low_ = log_ ? std::log10(least_above_zero / 2) : least;
-    high_ = log_ ? std::log10(most) : most;
-    const double margin = high_ > low_ ? 0.06 * (high_ - low_) : std::max(std::fabs(high_), 1.0);
-    low_ -= log_ ? 0 : margin;
+    if (low_ > high_) low_ = high_ = 0;  // zeros alone
+    const double margin = high_ > low_ ? 0.06 * (high_ - low_) : 1;
+    low_ -= has_zeros_ ? 3 * margin : margin;
     high_ += margin;
   }
 
+  // Powers of ten where the values span more than one.
+  static Scale ScaleFor(std::span<const double> values) {
+    double least = INFINITY;
+    double most = 0;
+    for (const double value : values) {
+      if (value < 0) return Scale::kLinear;
+      if (value > 0) least = std::min(least, value);
+      most = std::max(most, value);
+    }
+    return most > 10 * least ? Scale::kDecades : Scale::kLinear;
+  }
+
   double Pixel(double value) const {
-    const double at = !log_ ? value : value > 0 ? std::log10(value) : low_;
-    return first_ + (std::max(at, low_) - low_) / (high_ - low_) * (last_ - first_);
+    const bool on_axis = scale_ != Scale::kLinear && value <= 0;
+    const double at = on_axis ? low_ : Scaled(value);
+    return first_ + (at - low_) / (high_ - low_) * (last_ - first_);
   }
 
   std::vector<double> Ticks() const {
-    std::vector<double> ticks;
-    if (log_) {
-      const int step = std::max(1, static_cast<int>((high_ - low_) / 6));
-      for (int p = static_cast<int>(std::ceil(low_)); p <= high_; p += step) {
-        ticks.push_back(std::pow(10.0, p));
-      }
-      return ticks;
-    }
-    double step = std::pow(10.0, std::floor(std::log10((high_ - low_) / 2)));
+    double step = 1;
+    if (scale_ == Scale::kLinear) step = std::pow(10.0, std::floor(std::log10(high_ - low_)) - 1);
     while ((high_ - low_) / step > 6) step *= 2;
-    for (double t = std::ceil(low_ / step) * step; t <= high_; t += step) ticks.push_back(t);
+    std::vector<double> ticks;
+    for (double at = std::ceil(low_ / step) * step; at <= high_; at += step) {
+      const double base = scale_ == Scale::kDecades ? 10.0 : 2.0;
+      ticks.push_back(scale_ == Scale::kLinear ? at : std::pow(base, at));
+    }
     return ticks;
   }
 
  private:
+  double Scaled(double value) const {
+    if (scale_ == Scale::kLinear) return value;
+    return scale_ == Scale::kDecades ? std::log10(value) : std::log2(value);
+  }
+
+  Scale scale_;
   double first_, last_;
   double low_ = 0, high_ = 1;
-  bool log_ = false;
+  bool has_zeros_ = false;
 };
 
 std::string Escaped(std::string_view text) {
@@ -84,13 +107,19 @@ std::string Text(double x, double y, std::string_view anchor, std::string_view w
                      anchor, more, Escaped(words));
 }
 
+// "512 KiB": powers of two need no fractions.
+std::string ByteTick(double bytes) {
+  std::string text = HumanBytes(Bytes(std::llround(bytes)));
+  if (const size_t at = text.find(".00 "); at != std::string::npos) text.erase(at, 3);
+  return text;
+}
+
 std::string Grid(const Axis& x, const Axis& y) {
   std::string svg;
   for (const double tick : x.Ticks()) {
     svg += fmt::format("<path class=\"g\" d=\"M{:.1f} {}V{}\"/>\n", x.Pixel(tick), kTop,
                        kHeight - kBottom);
-    svg += Text(x.Pixel(tick), kHeight - kBottom + 16, "middle",
-                HumanBytes(Bytes(std::llround(tick))));
+    svg += Text(x.Pixel(tick), kHeight - kBottom + 16, "middle", ByteTick(tick));
   }
   for (const double tick : y.Ticks()) {
     svg += fmt::format("<path class=\"g\" d=\"M{} {:.1f}H{}\"/>\n", kLeft, y.Pixel(tick),
@@ -107,8 +136,8 @@ std::string Panel(const EvalTask& task, TokenCount context, std::span<const Plot
     bytes.push_back(point.bytes);
     losses.push_back(point.loss);
   }
-  const Axis x(bytes, kLeft, kWidth - kRight);
-  const Axis y(losses, kHeight - kBottom, kTop);
+  const Axis x(Scale::kDoublings, bytes, kLeft, kWidth - kRight);
+  const Axis y(Axis::ScaleFor(losses), losses, kHeight - kBottom, kTop);
   std::string svg = Grid(x, y);
   svg +=
       Text(kWidth / 2, 22, "middle",
@@ -122,10 +151,19 @@ std::string Panel(const EvalTask& task, TokenCount context, std::span<const Plot
                         y.Pixel(points[i].loss));
   }
   svg += fmt::format("<path class=\"f\" d=\"{}\"/>\n", path);
+  std::vector<std::pair<double, double>> labels;
   for (const PlotPoint& point : points) {
     svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\"/>\n", x.Pixel(point.bytes),
                        y.Pixel(point.loss));
-    svg += Text(x.Pixel(point.bytes) + 6, y.Pixel(point.loss) - 5, "start", point.name);
+    const double right = x.Pixel(point.bytes) + 6;
+    double above = y.Pixel(point.loss) - 5;
+    const auto covers = [&](const std::pair<double, double>& label) {
+      return std::fabs(label.first - right) < kLabelWidth &&
+             std::fabs(label.second - above) < kLabelHeight;
+    };
+    while (std::ranges::any_of(labels, covers)) above -= kLabelHeight;
+    labels.emplace_back(right, above);
+    svg += Text(right, above, "start", point.name);
   }
   return svg;
 }

@@ -1,8 +1,15 @@
 #include "cairn/eval/scored_append.h"
 
+#include <cmath>
+
 #include "cairn/eval/divergence.h"
 
 namespace cairn {
+
+std::unexpected<Error> NotNumbers(const SequenceRunner& runner, size_t before_its_end) {
+  return Fail(ErrorCode::kCorrupt, "the model's logits after {} tokens are not numbers",
+              runner.tokens().size() - before_its_end);
+}
 
 Result<std::vector<TokenScore>> AppendScored(SequenceRunner& runner, std::span<const float> before,
                                              std::span<const TokenId> tokens, ThreadPool& pool) {
@@ -20,6 +27,9 @@ Result<std::vector<TokenScore>> AppendScored(SequenceRunner& runner, std::span<c
     };
     pool.ParallelFor(static_cast<int64_t>(rows.size() / vocabulary), body);
   }));
+  for (size_t i = 0; i < scores.size(); ++i) {
+    if (!std::isfinite(scores[i].nats)) return NotNumbers(runner, tokens.size() - i);
+  }
   return scores;
 }
 

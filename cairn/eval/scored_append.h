@@ -15,6 +15,10 @@ struct TokenScore {
   bool likeliest = false;  // no token was likelier
 };
 
+// What a damaged model, or a form that overflows, makes of a text: a mean would hide it, and it
+// can't be sorted.
+std::unexpected<Error> NotNumbers(const SequenceRunner& runner, size_t before_its_end);
+
 // A score for each of the tokens; `before` are the logits from which the first was predicted.
 Result<std::vector<TokenScore>> AppendScored(SequenceRunner& runner, std::span<const float> before,
                                              std::span<const TokenId> tokens, ThreadPool& pool);

@@ -1,5 +1,6 @@
 // greedy: how long the likeliest continuation stays the reference's.
 #include <algorithm>
+#include <cmath>
 
 #include "cairn/eval/divergence.h"
 #include "cairn/eval/scored_append.h"
@@ -47,6 +48,7 @@ Result<std::vector<Continuation>> Continuations(const TaskInput& input,
                               sequence->runner().logits().end());
     for (int64_t n = 0; n < ContinuedIn(input.context.value()); ++n) {
       next.leads.push_back(LeadOf(logits));
+      if (!std::isfinite(next.leads.back())) return NotNumbers(*fork, 0);
       next.tokens.push_back(LikeliestOf(logits));
       CAIRN_TRY(fork->Append(std::span(&next.tokens.back(), 1)));
       std::ranges::copy(fork->logits(), logits.begin());

@@ -10,6 +10,7 @@
 
 #include "cairn/base/check.h"
 #include "cairn/eval/divergence.h"
+#include "cairn/eval/scored_append.h"
 #include "cairn/eval/statistics.h"
 #include "cairn/eval/task.h"
 #include "cairn/eval/text_windows.h"
@@ -79,22 +80,20 @@ class WindowPass {
     reference_nats_.resize(before + next.size());
     CAIRN_TRY(EachRow(*base_, tokens, scored, [&](int64_t row, std::span<const float> logits) {
       const auto at = static_cast<size_t>(row);
-      rows_.Set(row, logits);
-      reference_nats_[before + at] = NegativeLogProbability(logits, next[at]);
+      reference_nats_[before + at] = rows_.Set(row, logits, next[at]);
     }));
     std::vector<TokenDivergence> found(next.size());
     for (size_t i = 0; i < contestants_.size(); ++i) {
       Contestant& contestant = contestants_[i];
       input_.progress(contestant.setting->name);
-      contestant.nats.resize(before + next.size());
       CAIRN_TRY(
           EachRow(*others_[i], tokens, scored, [&](int64_t row, std::span<const float> logits) {
-            const auto at = static_cast<size_t>(row);
-            found[at] = rows_.Compare(row, logits);
-            contestant.nats[before + at] = NegativeLogProbability(logits, next[at]);
+            found[static_cast<size_t>(row)] = rows_.Compare(row, logits);
           }));
       for (const TokenDivergence& one : found) {
+        if (!std::isfinite(one.kl + one.nats)) return NotNumbers(others_[i]->runner(), 0);
         contestant.divergences.push_back(one.kl);
+        contestant.nats.push_back(one.nats);
         contestant.same_likeliest += one.same_likeliest ? 1 : 0;
       }
     }
@@ -144,7 +143,7 @@ Result<std::vector<TaskResult>> Run(const TaskInput& input, const EvalSetting& r
   CAIRN_ASSIGN(const auto windows, WindowsOf(*input.tokenizer, input.text, input.text_name,
                                              input.context, input.windows));
   EvalSetting itself = reference;
-  itself.name += " again, other chunks";
+  itself.name += " again";
   itself.chunk = kOddChunk;
   std::vector<Contestant> contestants = {{.setting = &itself}};
   for (const EvalSetting& setting : settings) {
@@ -168,27 +167,28 @@ Result<std::vector<TaskResult>> Run(const TaskInput& input, const EvalSetting& r
 }  // namespace
 
 EvalTask DivergenceTask() {
-  return {.name = "kl",
-          .title = "Divergence from the f32 state",
-          .loss_label = "mean KL in nats",
-          .columns = {{"kl_mean", "KL mean"},
-                      {"kl_error", "+-"},
-                      {"kl_over_f16", "over f16"},
-                      {"kl_median", "median"},
-                      {"kl_p99", "99 %"},
-                      {"kl_max", "largest"},
-                      {"same_top1_percent", "same top-1", Unit::kPercent},
-                      {"perplexity_ratio", "perplexity to f32"},
-                      {"tokens", "tokens scored"}},
-          .note =
-              "KL(f32 state || form) in nats over the whole vocabulary, of the same tokens as "
-              "perplexity counts, with this engine's own f32 state as the reference. Two floors: "
-              "f32 again in other chunks must be exactly 0; and f16, whose own rounding costs "
-              "next to nothing, shows how far this engine's rounding of activations to 8 bits "
-              "(for quantized weights) carries the smallest change. Small divergences add up, so "
-              "what is over f16 is the form's own.",
-          .least_context = TokenCount(8),
-          .run = Run};
+  return {
+      .name = "kl",
+      .title = "Divergence from the f32 state",
+      .loss_label = "mean KL in nats",
+      .columns = {{"kl_mean", "KL mean"},
+                  {"kl_error", "+-"},
+                  {"kl_over_f16", "over f16"},
+                  {"kl_median", "median"},
+                  {"kl_p99", "99 %"},
+                  {"kl_max", "largest"},
+                  {"same_top1_percent", "same top-1", Unit::kPercent},
+                  {"perplexity_ratio", "perplexity to f32"},
+                  {"tokens", "tokens scored"}},
+      .note =
+          "KL(f32 state || form) in nats over the whole vocabulary, of the same tokens as "
+          "perplexity counts, with this engine's own f32 state as the reference. Two floors: "
+          "f32 again, in chunks of 37 tokens, must be exactly 0; and f16, whose own rounding costs "
+          "next to nothing, shows how far this engine's rounding of activations to 8 bits "
+          "(for quantized weights) carries the smallest change. Small divergences add up, so "
+          "what is over f16 is the form's own.",
+      .least_context = TokenCount(8),
+      .run = Run};
 }
 
 }  // namespace cairn

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <set>
 
 #include "cairn/eval/excerpt.h"
@@ -71,7 +72,7 @@ TEST_CASE(
   TaskInput input = made.Input(EvalExcerpt(), 400);
   input.windows = 3;
   const Ran ran = RunTask(made, "kl", input);
-  CHECK(ran.rows[0].setting == "f32 again, other chunks");
+  CHECK(ran.rows[0].setting == "f32 again");
   for (const size_t same : {0, 1}) {
     CHECK(ran.At(same, "kl_mean") == 0.0);
     CHECK(ran.At(same, "kl_max") == 0.0);
@@ -138,6 +139,20 @@ TEST_CASE("continuations part where the states differ, and never from themselves
   CHECK(ran.At(0, "continuations") == 8);
   CHECK(ran.At(3, "agreement_mean") < 64);
   CHECK(ran.At(3, "lead_nats") > 0);
+}
+
+TEST_CASE("logits that are no numbers are an error, not a mean") {
+  EvalForTests made;
+  InductionModel broken(made.tokenizer.vocab_size(), Lifetime::All(), std::nan(""));
+  const std::vector<EvalSetting> settings = {{.name = "broken", .model = &broken}};
+  for (const EvalTask& task : AllEvalTasks()) {
+    CAPTURE(task.name);
+    const TaskInput input = made.Input(EvalExcerpt(), 1800);
+    const auto rows = task.run(input, made.reference, settings);
+    REQUIRE_FALSE(rows);
+    CHECK(rows.error().message.find("not numbers") != std::string::npos);
+    CHECK_FALSE(task.run(input, settings.front(), {}));
+  }
 }
 
 TEST_CASE("a context that has no room for a question, and a text shorter than it, are errors") {
