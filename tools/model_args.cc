@@ -11,6 +11,7 @@
 #include "cairn/models/runnable.h"
 #include "cairn/weights/describe_model.h"
 #include "cairn/weights/fingerprint.h"
+#include "tools/key_standards_file.h"
 #include "tools/terminal.h"
 
 namespace cairn {
@@ -45,7 +46,11 @@ void ModelArgs::AddThreadFlag(CLI::App& command) {
 void ModelArgs::AddStateFlags(CLI::App& command) {
   command.add_option("--cache-type-k", key_type,
                      "-ctk: stored form of keys: " + StateCodecNames() + " (f8_e4m3: also fp8)");
-  command.add_option("--cache-type-v", value_type, "-ctv: stored form of values, the same");
+  command.add_option("--cache-type-v", value_type,
+                     "-ctv: stored form of values, the same; +rot behind either: rotated, +std "
+                     "behind keys': standardised");
+  command.add_option("--key-standards", key_standards,
+                     "File with what +std must know of the model; it is made if absent");
 }
 
 void ModelArgs::AddContextFlags(CLI::App& command) {
@@ -63,10 +68,32 @@ Result<DType> StateCodecFromName(const std::string& flag, const std::string& nam
               StateCodecNames());
 }
 
+Result<StateForm> StateFormFromName(const std::string& flag, const std::string& name) {
+  const size_t plus = std::min(name.find('+'), name.size());
+  StateForm form;
+  CAIRN_ASSIGN(form.codec, StateCodecFromName(flag, name.substr(0, plus)));
+  const std::string how = name.substr(plus);
+  if (how == "+rot") form.transform = RowTransform::kRotated;
+  if (how == "+std") form.transform = RowTransform::kStandardized;
+  if (!how.empty() && form.transform == RowTransform::kNone) {
+    return Fail(ErrorCode::kInvalidArgument, "{} {}: behind a form may stand +rot or +std", flag,
+                name);
+  }
+  return form;
+}
+
 Result<StateCodecs> StateCodecsOf(const ModelArgs& args) {
+  CAIRN_ASSIGN(const StateForm keys, StateFormFromName("-ctk", args.key_type));
+  CAIRN_ASSIGN(const StateForm values, StateFormFromName("-ctv", args.value_type));
+  if (values.transform == RowTransform::kStandardized) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "-ctv {}: only keys can be standardised; +rot would be right", args.value_type);
+  }
   StateCodecs codecs;
-  CAIRN_ASSIGN(codecs.keys, StateCodecFromName("-ctk", args.key_type));
-  CAIRN_ASSIGN(codecs.values, StateCodecFromName("-ctv", args.value_type));
+  codecs.keys = keys.codec;
+  codecs.values = values.codec;
+  codecs.key_transform = keys.transform;
+  codecs.value_transform = values.transform;
   return codecs;
 }
 
@@ -92,10 +119,14 @@ Result<OpenedModel> OpenModel(const ModelArgs& args, DescribedFile described) {
   CAIRN_TRY(RestrictCpus(args));
   opened.pool = std::make_unique<ThreadPool>(args.threads > 0 ? args.threads : CpuCount());
   const int64_t start_us = NowMicroseconds();
+  if (options.codecs.key_transform == RowTransform::kStandardized) {
+    CAIRN_ASSIGN(options.standards, KeyStandardsFor(args, described.spec, *opened.pool));
+  }
   const ProgressLine progress("loading " + args.model);
   if (args.fingerprint) {
     CAIRN_ASSIGN(opened.fingerprint, FingerprintOf(*described.file, args.model, *opened.pool));
   }
+  opened.fingerprint += options.standards.Digest();
   CAIRN_ASSIGN(opened.model, LoadModel(std::move(described.file), std::move(described.spec),
                                        options, *opened.pool));
   opened.load_time_us = NowMicroseconds() - start_us;

@@ -28,6 +28,7 @@ struct ModelArgs {
   bool fingerprint = false;  // of the weights, which reads all of them once more
   std::string key_type = "f16";
   std::string value_type = "f16";
+  std::string key_standards;  // a file; empty: measured anew where they are needed
 
   void AddModelFlag(CLI::App& command);
   void AddThreadFlag(CLI::App& command);
@@ -37,6 +38,12 @@ struct ModelArgs {
 
 // "f16" etc. as a codec of state rows; an error that lists the codecs otherwise.
 Result<DType> StateCodecFromName(const std::string& flag, const std::string& name);
+// A form of rows: a codec's name, and perhaps "+rot" or "+std" behind it.
+struct StateForm {
+  DType codec = DType::kF16;
+  RowTransform transform = RowTransform::kNone;
+};
+Result<StateForm> StateFormFromName(const std::string& flag, const std::string& name);
 Result<StateCodecs> StateCodecsOf(const ModelArgs& args);
 
 // A loaded model and the threads it runs on.

@@ -11,6 +11,8 @@
 #include "cairn/kernels/attention_quantized.h"
 #include "cairn/kernels/attention_tile.h"
 #include "cairn/kernels/flush_subnormals.h"
+#include "cairn/kernels/hadamard.h"
+#include "cairn/kernels/key_standard.h"
 #include "cairn/kernels/lloyd_max.h"
 
 namespace cairn {
@@ -22,6 +24,10 @@ constexpr int64_t kRowsPerItem = 32;
 // Scratch memory has room for so many segments of one token from the start and grows by doubling:
 // steps of a growing sequence allocate nothing, or hardly ever.
 constexpr int64_t kSegmentsReserved = 64;
+
+// Of one MeanTerm.
+constexpr int64_t kTermFloats = sizeof(MeanTerm) / sizeof(float);
+static_assert(sizeof(MeanTerm) % sizeof(float) == 0);
 
 int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -87,6 +93,9 @@ class AttentionRun {
     float* queries;
     uint32_t* pairs;
     QuantizedQueries integers;
+    MeanTerm* terms;  // of standardised keys, as all below it
+    uint32_t* term_words;
+    float* term_scores;
     std::byte* keys;
     std::byte* values;
     float* scores;
@@ -154,11 +163,19 @@ class AttentionRun {
     return decoded ? DecodedTileBytes(width) / 4 : 0;
   }
 
+  int64_t TermPairs() const {
+    return shape_.standard == nullptr ? 0 : shape_.standard->pairs.count;
+  }
+  int64_t TermFloats() const {
+    if (shape_.standard == nullptr) return 0;
+    return rows_max_ * (kTermFloats + 3 * RoundUp(TermPairs(), kTileRows) + kTileKeys);
+  }
+
   int64_t WorkspaceFloats() const {
     const int64_t query_words = shape_.key_width + Bf16PairWords(shape_.key_width);
     return rows_max_ * (query_words + kTileKeys + 2 * out_width_) + IntegerCodeFloats() +
            IntegerBlockFloats() + DecodedFloats(decoded_keys_, shape_.key_width) +
-           DecodedFloats(decoded_values_, shape_.value_width) +
+           DecodedFloats(decoded_values_, shape_.value_width) + TermFloats() +
            RoundUp(2 * rows_max_ * static_cast<int64_t>(sizeof(RowSoftmax) / sizeof(float)),
                    kTileRows);
   }
@@ -184,9 +201,34 @@ class AttentionRun {
     w.pairs = reinterpret_cast<uint32_t*>(take(rows_max_ * Bf16PairWords(shape_.key_width)));
     w.integers.codes = reinterpret_cast<int8_t*>(take(IntegerCodeFloats()));
     w.integers.blocks = reinterpret_cast<QueryBlock*>(take(IntegerBlockFloats()));
+    if (shape_.standard != nullptr) TakeTerms(take, w);
     w.segment = reinterpret_cast<RowSoftmax*>(next);
     w.total = w.segment + rows_max_;
     return w;
+  }
+
+  template <class Take>
+  void TakeTerms(const Take& take, Workspace& w) const {
+    const int64_t pairs = RoundUp(TermPairs(), kTileRows);
+    w.terms = reinterpret_cast<MeanTerm*>(take(rows_max_ * kTermFloats));
+    w.term_words = reinterpret_cast<uint32_t*>(take(rows_max_ * pairs));
+    w.term_scores = take(rows_max_ * kTileKeys);
+    for (int64_t r = 0; r < rows_max_; ++r) {
+      w.terms[r].cosines = take(pairs);
+      w.terms[r].sines = take(pairs);
+    }
+  }
+
+  // What stored keys want of the queries of one KV head.
+  void TurnQueries(int64_t kv_head, int64_t rows, const Workspace& w) const {
+    if (shape_.standard == nullptr) {
+      if (shape_.keys_rotated) RotateHeads(w.queries, rows, shape_.key_width);
+      return;
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      StandardizeQuery(*shape_.standard, kv_head, shape_.key_width,
+                       w.queries + r * shape_.key_width, w.terms[r]);
+    }
   }
 
   void CopyQueries(const AttentionSpan& span, const Item& item, float* to) const {
@@ -245,6 +287,7 @@ class AttentionRun {
     const AttentionSpan& span = spans_[static_cast<size_t>(item.span)];
     const Workspace w = WorkspaceOf(thread);
     CopyQueries(span, item, w.queries);
+    TurnQueries(item.kv_head, item.tokens * group_, w);
     PackQueries(item.tokens * group_, w);
     const int64_t rows = item.tokens * group_;
     if (item.segment >= 0) {
@@ -306,6 +349,11 @@ class AttentionRun {
     TilePointers values =
         PointersOf(span, base, first_key, end_key, span.value_offset + item.kv_head * value_tile);
     Scores(keys, item.tokens * group_, w);
+    if (shape_.standard != nullptr) {
+      AddMeanScores(*shape_.standard, base / kTileKeys,
+                    {w.terms, static_cast<size_t>(item.tokens * group_)}, w.term_words,
+                    w.term_scores, w.scores);
+    }
 
     bool all_equal = true;
     for (int64_t t = 0; t < item.tokens; ++t) {
@@ -389,6 +437,7 @@ class AttentionRun {
         for (int64_t c = 0; c < shape_.value_width; ++c)
           to[g * shape_.value_width + c] = out[r * out_width_ + c] * inverse;
       }
+      if (shape_.values_rotated) RotateHeads(to, group_, shape_.value_width);
     }
   }
 

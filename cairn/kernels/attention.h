@@ -19,6 +19,7 @@
 namespace cairn {
 
 enum class Arithmetic : uint8_t;
+struct KeyStandard;
 
 inline constexpr int64_t kSegmentKeys = 1024;
 
@@ -35,6 +36,11 @@ struct AttentionShape {
   const float* sinks = nullptr;
   DType key_codec = DType::kF16;
   DType value_codec = DType::kF16;
+  // Stored rows are Hadamard-rotated (hadamard.h); queries and outputs are not.
+  bool keys_rotated = false;
+  bool values_rotated = false;
+  // Stored keys are standardised (key_standard.h), which rotates them, too; null: they aren't.
+  const KeyStandard* standard = nullptr;
 
   // First position that the query at `position` sees.
   int64_t FirstVisible(int64_t position) const {

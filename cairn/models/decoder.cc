@@ -16,17 +16,21 @@ constexpr int64_t kEmbeddingRowsMapped = 256;
 
 }  // namespace
 
-Decoder::Decoder(ModelSpec spec, StateLayout layout, TokenCount context, ThreadPool& pool)
-    : spec_(std::move(spec)), layout_(std::move(layout)), pool_(pool), ropes_(context) {
+Decoder::Decoder(ModelSpec spec, StateLayout layout, const ModelOptions& options, ThreadPool& pool)
+    : spec_(std::move(spec)),
+      layout_(std::move(layout)),
+      standards_(options.standards),
+      pool_(pool),
+      ropes_(options.context) {
   pass_.pool = &pool_;
   pass_.work = &work_;
   pass_.handovers = &handovers_;
 }
 
 Result<std::unique_ptr<Decoder>> Decoder::Load(std::unique_ptr<WeightFile> file, ModelSpec spec,
-                                               StateLayout layout, TokenCount context,
+                                               StateLayout layout, const ModelOptions& options,
                                                ThreadPool& pool) {
-  auto decoder = std::make_unique<Decoder>(std::move(spec), std::move(layout), context, pool);
+  auto decoder = std::make_unique<Decoder>(std::move(spec), std::move(layout), options, pool);
   CAIRN_TRY(decoder->LoadWeights(std::move(file)));
   return decoder;
 }
@@ -39,7 +43,8 @@ Status Decoder::LoadWeights(std::unique_ptr<WeightFile> file) {
   CAIRN_ASSIGN(residual_, MakeResidual({global, tensors, spec_}));
   for (size_t i = 0; i < spec_.layers.size(); ++i) {
     const LayerIndex layer(static_cast<int32_t>(i));
-    const LayerBuild build = {PartLoader(tensors, layer), spec_, layout_, layer, ropes_};
+    const LayerBuild build = {
+        PartLoader(tensors, layer), spec_, layout_, layer, ropes_, standards_};
     LayerParts parts;
     CAIRN_ASSIGN(parts.mixer, MakeMixer(build));
     CAIRN_ASSIGN(parts.feed_forward, MakeFeedForward(build));

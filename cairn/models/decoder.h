@@ -22,7 +22,7 @@ class Decoder final : public Model {
   // Reads all weights. Errors name the tensor: missing, of a wrong shape or type, or one that is
   // not part of such a model.
   static Result<std::unique_ptr<Decoder>> Load(std::unique_ptr<WeightFile> file, ModelSpec spec,
-                                               StateLayout layout, TokenCount context,
+                                               StateLayout layout, const ModelOptions& options,
                                                ThreadPool& pool);
 
   const ModelSpec& spec() const override { return spec_; }
@@ -33,9 +33,10 @@ class Decoder final : public Model {
   void Logits(int64_t first, int64_t count, float* out) override;
   void HiddenStates(int64_t first, int64_t count, float* out) override;
   void ObserveLayers(LayerObserver observer) override { observer_ = std::move(observer); }
+  void ObserveKeys(KeyObserver* observer) override { pass_.key_observer = observer; }
 
   // Made by Load.
-  Decoder(ModelSpec spec, StateLayout layout, TokenCount context, ThreadPool& pool);
+  Decoder(ModelSpec spec, StateLayout layout, const ModelOptions& options, ThreadPool& pool);
 
  private:
   Status LoadWeights(std::unique_ptr<WeightFile> file);
@@ -44,6 +45,7 @@ class Decoder final : public Model {
 
   const ModelSpec spec_;
   const StateLayout layout_;
+  const KeyStandards standards_;
   ThreadPool& pool_;
 
   std::unique_ptr<WeightFile> file_;       // keeps the embedding's bytes mapped

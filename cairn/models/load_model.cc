@@ -25,7 +25,8 @@ Result<std::unique_ptr<Model>> LoadModel(std::unique_ptr<WeightFile> file, Model
                 InfoOf(codec).name, StateCodecNames());
   }
   CAIRN_ASSIGN(StateLayout layout, StateLayout::Make(StateSpecOf(spec, options.codecs)));
-  return Decoder::Load(std::move(file), std::move(spec), std::move(layout), options.context, pool);
+  CAIRN_TRY(CheckStandards(options.standards, spec, layout.spec()));
+  return Decoder::Load(std::move(file), std::move(spec), std::move(layout), options, pool);
 }
 
 }  // namespace cairn

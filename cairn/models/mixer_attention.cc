@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 
+#include "cairn/kernels/hadamard.h"
 #include "cairn/kernels/ops.h"
 #include "cairn/kernels/state_rows.h"
 #include "cairn/models/parts.h"
@@ -32,7 +33,15 @@ AttentionMixer::AttentionMixer(const LayerBuild& build, const AttentionSpec& spe
       shares_(shares),
       rope_(spec.rope ? build.ropes.Add(*spec.rope) : nullptr),
       keys_(build.layout.PlaceOf(build.layer, "keys")),
-      values_(build.layout.PlaceOf(build.layer, "values")) {}
+      values_(build.layout.PlaceOf(build.layer, "values")) {
+  if (keys_.rows->transform != RowTransform::kStandardized) return;
+  const KeyStandards::Layer& standard =
+      build.standards.layers[static_cast<size_t>(keys_.slot->layer.value())];
+  standard_.mean = standard.mean.data();
+  standard_.spread = standard.spread.data();
+  standard_.pairs = PairsOf(spec.rope);
+  if (spec.rope) tiles_ = build.ropes.AddTiles(*spec.rope);
+}
 
 Status AttentionMixer::LoadQueries(const PartLoader& loader) {
   const int64_t rows = spec_.heads * spec_.key_width;
@@ -164,6 +173,30 @@ void AttentionMixer::FinishQueriesAndKeys(int64_t token, int64_t position, const
   if (spec_.temperature) Scale(query, TemperatureAt(*spec_.temperature, position), query_width);
 }
 
+// Angles up to the last position of the pass.
+void AttentionMixer::PrepareStandard(const Pass& pass) {
+  if (tiles_ == nullptr) return;
+  int64_t end = 0;
+  for (const int64_t position : pass.positions) end = std::max(end, position + 1);
+  tiles_->starts->FillSteps(kTileKeys, (end + kTileKeys - 1) / kTileKeys, *pass.pool);
+  standard_.turns = &tiles_->within;
+  standard_.tile_cosines = tiles_->starts->cosines();
+  standard_.tile_sines = tiles_->starts->sines();
+}
+
+void AttentionMixer::ShowKeys(const Pass& pass, const Made& made) const {
+  ForSpans(pass, [&](const BatchSpan& span, int64_t first) {
+    SeenKeys seen;
+    seen.layer = keys_.slot->layer;
+    seen.spec = &spec_;
+    seen.first_position = span.state.tokens_before.value();
+    seen.tokens = static_cast<int64_t>(span.tokens.size());
+    seen.queries = made.query + first * spec_.heads * spec_.key_width;
+    if (!shares_) seen.keys = made.key + first * spec_.kv_heads * spec_.key_width;
+    pass.key_observer->OnKeys(seen);
+  });
+}
+
 // Token `index` of the span, `token` of the batch.
 void AttentionMixer::StoreRows(const BatchSpan& span, int64_t index, int64_t token,
                                const Made& made) const {
@@ -175,8 +208,16 @@ void AttentionMixer::StoreRows(const BatchSpan& span, int64_t index, int64_t tok
   const int64_t position = span.state.tokens_before.value() + index;
   const int64_t row = position % kRowsPerBlock;
   const int64_t block = position / kRowsPerBlock;
-  StoreRowTransposed(keys_.rows->codec, made.key + token * spec_.kv_heads * spec_.key_width,
-                     spec_.kv_heads, spec_.key_width, row,
+  float* key = made.key + token * spec_.kv_heads * spec_.key_width;
+  if (standard_.mean != nullptr) {
+    StandardizeKeys(standard_, position, spec_.kv_heads, spec_.key_width, key);
+  } else if (keys_.rows->transform == RowTransform::kRotated) {
+    RotateHeads(key, spec_.kv_heads, spec_.key_width);
+  }
+  if (values_.rows->transform == RowTransform::kRotated) {
+    RotateHeads(value, spec_.kv_heads, spec_.value_width);
+  }
+  StoreRowTransposed(keys_.rows->codec, key, spec_.kv_heads, spec_.key_width, row,
                      table(keys_).Block(block) + keys_.slot->offset.value());
   StoreRow(values_.rows->codec, value, spec_.kv_heads, spec_.value_width, row,
            table(values_).Block(block) + values_.slot->offset.value());
@@ -196,6 +237,9 @@ AttentionShape AttentionMixer::Shape() const {
   if (!weights_.sinks.empty()) shape.sinks = weights_.sinks.data();
   shape.key_codec = keys_.rows->codec;
   shape.value_codec = values_.rows->codec;
+  shape.keys_rotated = keys_.rows->transform == RowTransform::kRotated;
+  shape.values_rotated = values_.rows->transform == RowTransform::kRotated;
+  if (standard_.mean != nullptr) shape.standard = &standard_;
   return shape;
 }
 
@@ -239,12 +283,23 @@ void AttentionMixer::Run(const Pass& pass, const float* normed, std::span<const 
                          float* out) {
   const Made made = MakeRoom(pass);
   Project(pass, normed, made);
-  ForSpans(pass, [&](const BatchSpan& span, int64_t first) {
-    ForTokens(*pass.pool, static_cast<int64_t>(span.tokens.size()), [&](int64_t i) {
-      FinishQueriesAndKeys(first + i, span.state.tokens_before.value() + i, made);
+  PrepareStandard(pass);
+  const auto for_all = [&](const auto& body) {
+    ForSpans(pass, [&](const BatchSpan& span, int64_t first) {
+      ForTokens(*pass.pool, static_cast<int64_t>(span.tokens.size()),
+                [&](int64_t i) { body(span, first, i); });
+    });
+  };
+  for_all([&](const BatchSpan& span, int64_t first, int64_t i) {
+    FinishQueriesAndKeys(first + i, span.state.tokens_before.value() + i, made);
+    if (!shares_ && pass.key_observer == nullptr) StoreRows(span, i, first + i, made);
+  });
+  if (pass.key_observer != nullptr) {
+    ShowKeys(pass, made);
+    for_all([&](const BatchSpan& span, int64_t first, int64_t i) {
       if (!shares_) StoreRows(span, i, first + i, made);
     });
-  });
+  }
   if (rows.empty()) return;
   Attend(pass, made);
   Output(pass, rows, made, out);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cairn/kernels/attention.h"
+#include "cairn/kernels/key_standard.h"
 #include "cairn/models/part.h"
 
 namespace cairn {
@@ -66,6 +67,8 @@ class AttentionMixer : public Mixer {
   void FinishQueriesAndKeys(int64_t token, int64_t position, const Made& made) const;
   void NormHeads(float* query, float* key) const;
   void StoreRows(const BatchSpan& span, int64_t index, int64_t token, const Made& made) const;
+  void PrepareStandard(const Pass& pass);
+  void ShowKeys(const Pass& pass, const Made& made) const;
   void Output(const Pass& pass, std::span<const int64_t> rows, const Made& made, float* out);
 
   const AttentionSpec& spec_;
@@ -73,8 +76,10 @@ class AttentionMixer : public Mixer {
   const double norm_epsilon_;
   const bool shares_;
   const RopeTable* rope_ = nullptr;
+  TileRope* tiles_ = nullptr;  // of standardised keys
   StateLayout::RowsPlace keys_;
   StateLayout::RowsPlace values_;
+  KeyStandard standard_;  // of the current pass; no mean: keys aren't standardised
   AttentionWeights weights_;
   std::vector<AttentionSpan> spans_;
 };

@@ -16,12 +16,14 @@
 #include "cairn/base/ids.h"
 #include "cairn/base/status.h"
 #include "cairn/base/thread_pool.h"
+#include "cairn/models/key_standards.h"
 #include "cairn/spec/model_spec.h"
 #include "cairn/spec/state_layout.h"
 #include "cairn/state/state_view.h"
 
 namespace cairn {
 
+class KeyObserver;
 class WeightFile;
 
 // Consecutive new tokens of one sequence.
@@ -57,10 +59,14 @@ class Model {
   using LayerObserver =
       std::function<void(size_t layer, std::span<const float> rows, int64_t width)>;
   virtual void ObserveLayers(LayerObserver /*observer*/) {}
+  // Queries and keys of the tokens that are computed from now on (key_standards.h); null: nobody.
+  virtual void ObserveKeys(KeyObserver* /*observer*/) {}
 };
 
 struct ModelOptions {
   StateCodecs codecs;
+  // REQUIRED where codecs.key_transform is kStandardized.
+  KeyStandards standards = {};
   // The longest sequence that will be run; decides for models that turn keys of long ones otherwise
   // (RopeLong). Part of what makes state reusable.
   TokenCount context{0};

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 
+#include "cairn/models/key_standards.h"
 #include "cairn/models/pass.h"
 #include "cairn/models/rope_table.h"
 #include "cairn/models/tensor_loader.h"
@@ -46,6 +47,7 @@ struct LayerBuild {
   const StateLayout& layout;
   LayerIndex layer;
   RopeTables& ropes;
+  const KeyStandards& standards;
 
   const LayerSpec& spec() const { return model.layers[static_cast<size_t>(layer.value())]; }
 };

@@ -19,6 +19,8 @@
 
 namespace cairn {
 
+class KeyObserver;
+
 // Working memory that all parts share; what a part leaves there is gone when the next one runs.
 // Parts use the slots below kOuter; a part that runs other parts keeps its own in those from kOuter
 // on, the residual in those from kResidual on. Grows to the largest batch, then allocates nothing.
@@ -66,6 +68,7 @@ struct Pass {
   ThreadPool* pool = nullptr;
   Workspace* work = nullptr;
   std::array<AlignedBuffer, kHandovers>* handovers = nullptr;
+  KeyObserver* key_observer = nullptr;
 
   AlignedBuffer& At(Handover what) const { return (*handovers)[static_cast<size_t>(what)]; }
 };

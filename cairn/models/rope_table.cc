@@ -112,6 +112,14 @@ RopeTable* RopeTables::AddSteps(const Rope& rope, int64_t step) {
   return stepped_.emplace_back(step, std::move(table)).table.get();
 }
 
+TileRope* RopeTables::AddTiles(const Rope& rope) {
+  RopeTable* starts = AddSteps(rope, kTileKeys);
+  for (const auto& tiles : tiles_) {
+    if (tiles->starts == starts) return tiles.get();
+  }
+  return tiles_.emplace_back(std::make_unique<TileRope>(starts)).get();
+}
+
 void RopeTables::Fill(std::span<const int64_t> positions, ThreadPool& pool) {
   for (const auto& table : tables_) table->Fill(positions, pool);
 }

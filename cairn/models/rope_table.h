@@ -11,6 +11,7 @@
 
 #include "cairn/base/ids.h"
 #include "cairn/base/thread_pool.h"
+#include "cairn/kernels/key_standard.h"
 #include "cairn/spec/rope.h"
 
 namespace cairn {
@@ -28,6 +29,10 @@ class RopeTable {
   void FillSteps(int64_t step, int64_t rows, ThreadPool& pool);
   // Rotates `heads` heads of `width` channels of the token that `row` was filled for.
   void Rotate(int64_t row, float* heads_data, int64_t heads, int64_t width) const;
+  // Of row 0 and those behind it, [rows][pairs]; until the table is filled again.
+  const float* cosines() const { return cosines_.data(); }
+  const float* sines() const { return sines_.data(); }
+  std::span<const float> frequencies() const { return frequencies_; }
   // The same of the last channels of each head, and back again. REQUIRES: interleaved pairs.
   void RotateEnds(int64_t row, float* heads_data, int64_t heads, int64_t width) const;
   void RotateEndsBack(int64_t row, float* heads_data, int64_t heads, int64_t width) const;
@@ -46,6 +51,14 @@ class RopeTable {
   std::vector<float> sines_;
 };
 
+// What means of keys need of a rotation: its angles tile by tile, and inside a tile.
+struct TileRope {
+  explicit TileRope(RopeTable* starts) : starts(starts), within(starts->frequencies()) {}
+
+  RopeTable* starts;  // at multiples of kTileKeys; who uses it fills it
+  TileTurns within;
+};
+
 // The tables of a model: layers that turn alike share one.
 class RopeTables {
  public:
@@ -55,6 +68,7 @@ class RopeTables {
   const RopeTable* Add(const Rope& rope);
   // A table for positions that are multiples of `step`; who uses it fills it.
   RopeTable* AddSteps(const Rope& rope, int64_t step);
+  TileRope* AddTiles(const Rope& rope);
   void Fill(std::span<const int64_t> positions, ThreadPool& pool);
 
  private:
@@ -66,6 +80,7 @@ class RopeTables {
   const TokenCount context_;
   std::vector<std::unique_ptr<RopeTable>> tables_;
   std::vector<Stepped> stepped_;
+  std::vector<std::unique_ptr<TileRope>> tiles_;
 };
 
 }  // namespace cairn

@@ -158,7 +158,7 @@ std::string SizeRequestJson(const SizeRequest& request) {
                bandwidth_gbs, tflops, link, chunk_tokens, prompt, cached, share_overhead, fleet,
                profile, profile_settings] = request;
   const auto& [codecs, batch, contexts, requests, shared_prefix, row_ranks] = question;
-  const auto& [keys, values, convolutions, recurrent] = codecs;
+  const auto& [keys, values, convolutions, key_transform, value_transform, recurrent] = codecs;
   const auto& [tp, pp, dp, ep, dcp, stage_layers] = parallel;
   Json json = {{"context", Json::array()},
                {"batch", batch},

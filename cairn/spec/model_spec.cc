@@ -90,8 +90,13 @@ struct StateOf {
     keys.lifetime = attention.lifetime;
     keys.order = RowOrder::kTransposedTiles;
     keys.position = attention.rope ? PositionApplied::kWhenStored : PositionApplied::kNone;
+    keys.transform = codecs.key_transform;
+    if (attention.index && keys.transform != RowTransform::kNone) {
+      keys.transform = RowTransform::kRotated;
+    }
     Rows values = RowsNamed("values", attention.kv_heads, attention.value_width, codecs.values);
     values.lifetime = attention.lifetime;
+    if (codecs.value_transform != RowTransform::kNone) values.transform = RowTransform::kRotated;
     LayerState state{{std::move(keys), std::move(values)}};
     AddIndex(attention.index, 1, codecs, state);
     AddConvolution(attention.kv_heads * (attention.key_width + attention.value_width),

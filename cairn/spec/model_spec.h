@@ -466,6 +466,10 @@ struct StateCodecs {
   // Tails of convolutions, token shifts; unless named as keys are, if those are plain floats, else
   // BF16.
   std::optional<DType> convolutions = std::nullopt;
+  // Of keys and values that softmax attention reads whole; keys that are picked from by an index
+  // can only be rotated, and values never more.
+  RowTransform key_transform = RowTransform::kNone;
+  RowTransform value_transform = RowTransform::kNone;
   DType recurrent = DType::kF32;  // recurrent states of models that name no type
 };
 

@@ -56,6 +56,14 @@ enum class RowOrder : uint8_t {
 // Where a component's positional rotation happens.
 enum class PositionApplied : uint8_t { kNone, kWhenStored, kWhenRead };
 
+// What rows went through before they were stored; queries and outputs meet them there.
+enum class RowTransform : uint8_t {
+  kNone,
+  kRotated,       // Hadamard, head by head (cairn/kernels/hadamard.h)
+  kStandardized,  // of keys: without what all have in common, scaled, then rotated
+                  // (cairn/kernels/key_standard.h)
+};
+
 // One row of heads x width elements for every `tokens_per_row` tokens.
 struct Rows {
   std::string name;  // "keys", "values", "latent", "index_keys", ...
@@ -66,6 +74,7 @@ struct Rows {
   DType codec = DType::kF16;
   RowOrder order = RowOrder::kRowMajor;
   PositionApplied position = PositionApplied::kNone;
+  RowTransform transform = RowTransform::kNone;
   // What a compressor hasn't made an entry of yet. It is kept like all rows, but isn't what a query
   // reads: published figures of a cache leave it out, so SeenRowBytes does.
   bool open_window = false;

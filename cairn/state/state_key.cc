@@ -31,7 +31,8 @@ class Fields {
          {rows.heads, rows.width, rows.tokens_per_row.value(),
           static_cast<int64_t>(rows.lifetime.kind), rows.lifetime.tokens.value(),
           rows.lifetime.chunks_before, static_cast<int64_t>(rows.order),
-          static_cast<int64_t>(rows.position), static_cast<int64_t>(rows.open_window)}) {
+          static_cast<int64_t>(rows.position), static_cast<int64_t>(rows.open_window),
+          static_cast<int64_t>(rows.transform)}) {
       Number(value);
     }
     Text(InfoOf(rows.codec).name);

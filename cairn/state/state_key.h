@@ -38,7 +38,7 @@ struct ObjectKey {
 
 // What state depends on besides its StateSpec and the tokens.
 struct StateIdentity {
-  std::string model;    // fingerprint of the weights
+  std::string model;    // fingerprint of the weights, and of key standards where there are
   std::string adapter;  // fingerprint of what was added to them; empty: nothing
   double adapter_scale = 0;
   std::string positions;  // how positions are applied, where a model has a choice (longrope)
