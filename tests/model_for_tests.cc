@@ -107,9 +107,10 @@ Golden ReadGolden(const std::string& name) {
   return golden;
 }
 
-LoadedModel::LoadedModel(const std::string& path, StateCodecs codecs, int threads)
+LoadedModel::LoadedModel(const std::string& path, StateCodecs codecs, int threads,
+                         const KeyStandards& standards)
     : pool_(std::make_unique<ThreadPool>(threads)) {
-  Keep(LoadModel(path, {.codecs = codecs, .context = kContext}, *pool_));
+  Keep(LoadModel(path, {.codecs = codecs, .standards = standards, .context = kContext}, *pool_));
 }
 
 LoadedModel::LoadedModel(const std::string& path, ModelSpec spec, StateCodecs codecs, int threads)

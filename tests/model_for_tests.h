@@ -44,7 +44,8 @@ using StateBytes = std::map<std::pair<int32_t, int64_t>, std::vector<std::byte>>
 // A model with its threads and a store for a few sequences.
 class LoadedModel {
  public:
-  LoadedModel(const std::string& path, StateCodecs codecs, int threads);
+  LoadedModel(const std::string& path, StateCodecs codecs, int threads,
+              const KeyStandards& standards = {});
   // The weights of the path in a model that `spec` describes.
   LoadedModel(const std::string& path, ModelSpec spec, StateCodecs codecs, int threads);
 
