@@ -24,8 +24,10 @@ Result<std::vector<StateForm>> StateFormsOf(const std::vector<std::string>& keys
   for (size_t i = 0; i < count; ++i) {
     const std::string& key = keys.size() == 1 ? keys[0] : keys[i];
     const std::string& value = values.empty() ? key : values.size() == 1 ? values[0] : values[i];
-    CAIRN_TRY(StateCodecFromName("-ctk", key));
-    CAIRN_TRY(StateCodecFromName("-ctv", value));
+    ModelArgs named;
+    named.key_type = key;
+    named.value_type = value;
+    CAIRN_TRY(StateCodecsOf(named));
     StateForm form = {key, value};
     if (std::ranges::find(forms, form) != forms.end()) {
       return Fail(ErrorCode::kInvalidArgument, "-ctk, -ctv: {} is named twice", form.Name());

@@ -72,7 +72,8 @@ Result<KeyStandards> MeasureKeyStandards(const ModelArgs& args, ThreadPool& pool
                LoadModel(std::move(described.file), std::move(described.spec), options, pool));
   KeyMeter meter(model->spec(), options.context);
   model->ObserveKeys(&meter);
-  runner_options.chunk = std::min(runner_options.chunk, TokenCount(512));
+  runner_options.context = std::min(runner_options.context, kMostTokens);
+  runner_options.chunk = std::min(runner_options.chunk, TokenCount(kMostTokens.value() / 2));
   CAIRN_ASSIGN(const auto store, MakeStoreFor(*model, runner_options, 1));
   CAIRN_ASSIGN(const auto runner, SequenceRunner::Make(*model, *store, runner_options));
   const auto count = std::min(tokens.size(), static_cast<size_t>(runner_options.context.value()));

@@ -31,6 +31,18 @@ Status RestrictCpus(const ModelArgs& args) {
   return RunOnCpus(*cpus);
 }
 
+Result<ModelOptions> ModelOptionsOf(const ModelArgs& args, const ModelSpec& spec,
+                                    ThreadPool& pool) {
+  ModelOptions options;
+  CAIRN_ASSIGN(options.codecs, StateCodecsOf(args));
+  CAIRN_ASSIGN(const SequenceRunner::Options runner, RunnerOptionsOf(args, spec));
+  options.context = runner.context;
+  if (options.codecs.key_transform == RowTransform::kStandardized) {
+    CAIRN_ASSIGN(options.standards, KeyStandardsFor(args, spec, pool));
+  }
+  return options;
+}
+
 }  // namespace
 
 void ModelArgs::AddModelFlag(CLI::App& command) {
@@ -68,32 +80,30 @@ Result<DType> StateCodecFromName(const std::string& flag, const std::string& nam
               StateCodecNames());
 }
 
-Result<StateForm> StateFormFromName(const std::string& flag, const std::string& name) {
+Result<RowTransform> TakeTransform(const std::string& flag, std::string& name) {
   const size_t plus = std::min(name.find('+'), name.size());
-  StateForm form;
-  CAIRN_ASSIGN(form.codec, StateCodecFromName(flag, name.substr(0, plus)));
   const std::string how = name.substr(plus);
-  if (how == "+rot") form.transform = RowTransform::kRotated;
-  if (how == "+std") form.transform = RowTransform::kStandardized;
-  if (!how.empty() && form.transform == RowTransform::kNone) {
+  if (!how.empty() && how != "+rot" && how != "+std") {
     return Fail(ErrorCode::kInvalidArgument, "{} {}: behind a form may stand +rot or +std", flag,
                 name);
   }
-  return form;
+  name.resize(plus);
+  if (how.empty()) return RowTransform::kNone;
+  return how == "+rot" ? RowTransform::kRotated : RowTransform::kStandardized;
 }
 
 Result<StateCodecs> StateCodecsOf(const ModelArgs& args) {
-  CAIRN_ASSIGN(const StateForm keys, StateFormFromName("-ctk", args.key_type));
-  CAIRN_ASSIGN(const StateForm values, StateFormFromName("-ctv", args.value_type));
-  if (values.transform == RowTransform::kStandardized) {
+  StateCodecs codecs;
+  std::string keys = args.key_type;
+  std::string values = args.value_type;
+  CAIRN_ASSIGN(codecs.key_transform, TakeTransform("-ctk", keys));
+  CAIRN_ASSIGN(codecs.value_transform, TakeTransform("-ctv", values));
+  if (codecs.value_transform == RowTransform::kStandardized) {
     return Fail(ErrorCode::kInvalidArgument,
                 "-ctv {}: only keys can be standardised; +rot would be right", args.value_type);
   }
-  StateCodecs codecs;
-  codecs.keys = keys.codec;
-  codecs.values = values.codec;
-  codecs.key_transform = keys.transform;
-  codecs.value_transform = values.transform;
+  CAIRN_ASSIGN(codecs.keys, StateCodecFromName("-ctk", keys));
+  CAIRN_ASSIGN(codecs.values, StateCodecFromName("-ctv", values));
   return codecs;
 }
 
@@ -111,22 +121,16 @@ Result<OpenedModel> OpenModel(const ModelArgs& args) {
 }
 
 Result<OpenedModel> OpenModel(const ModelArgs& args, DescribedFile described) {
-  ModelOptions options;
-  CAIRN_ASSIGN(options.codecs, StateCodecsOf(args));
-  CAIRN_ASSIGN(const SequenceRunner::Options runner, RunnerOptionsOf(args, described.spec));
-  options.context = runner.context;
   OpenedModel opened;
   CAIRN_TRY(RestrictCpus(args));
   opened.pool = std::make_unique<ThreadPool>(args.threads > 0 ? args.threads : CpuCount());
   const int64_t start_us = NowMicroseconds();
-  if (options.codecs.key_transform == RowTransform::kStandardized) {
-    CAIRN_ASSIGN(options.standards, KeyStandardsFor(args, described.spec, *opened.pool));
-  }
+  CAIRN_ASSIGN(const ModelOptions options, ModelOptionsOf(args, described.spec, *opened.pool));
   const ProgressLine progress("loading " + args.model);
   if (args.fingerprint) {
     CAIRN_ASSIGN(opened.fingerprint, FingerprintOf(*described.file, args.model, *opened.pool));
+    opened.fingerprint += options.standards.Digest();
   }
-  opened.fingerprint += options.standards.Digest();
   CAIRN_ASSIGN(opened.model, LoadModel(std::move(described.file), std::move(described.spec),
                                        options, *opened.pool));
   opened.load_time_us = NowMicroseconds() - start_us;
@@ -135,10 +139,7 @@ Result<OpenedModel> OpenModel(const ModelArgs& args, DescribedFile described) {
 
 Result<std::unique_ptr<Model>> LoadModelOn(const ModelArgs& args, ThreadPool& pool) {
   CAIRN_ASSIGN(DescribedFile described, DescribeFile(args));
-  ModelOptions options;
-  CAIRN_ASSIGN(options.codecs, StateCodecsOf(args));
-  CAIRN_ASSIGN(const SequenceRunner::Options runner, RunnerOptionsOf(args, described.spec));
-  options.context = runner.context;
+  CAIRN_ASSIGN(const ModelOptions options, ModelOptionsOf(args, described.spec, pool));
   const ProgressLine progress("loading " + args.model);
   return LoadModel(std::move(described.file), std::move(described.spec), options, pool);
 }

@@ -38,12 +38,8 @@ struct ModelArgs {
 
 // "f16" etc. as a codec of state rows; an error that lists the codecs otherwise.
 Result<DType> StateCodecFromName(const std::string& flag, const std::string& name);
-// A form of rows: a codec's name, and perhaps "+rot" or "+std" behind it.
-struct StateForm {
-  DType codec = DType::kF16;
-  RowTransform transform = RowTransform::kNone;
-};
-Result<StateForm> StateFormFromName(const std::string& flag, const std::string& name);
+// Takes "+rot" or "+std" off the end of a form's name.
+Result<RowTransform> TakeTransform(const std::string& flag, std::string& name);
 Result<StateCodecs> StateCodecsOf(const ModelArgs& args);
 
 // A loaded model and the threads it runs on.
@@ -51,7 +47,7 @@ struct OpenedModel {
   std::unique_ptr<ThreadPool> pool;
   std::unique_ptr<Model> model;
   int64_t load_time_us = 0;
-  std::string fingerprint;  // of the weights, if it was asked for
+  std::string fingerprint;  // of the weights and of key standards, if it was asked for
 };
 
 // A model's file and what it describes, before the weights are loaded.

@@ -13,6 +13,7 @@
 #include "cairn/base/env.h"
 #include "cairn/sizing/profile.h"
 #include "cairn/sizing/question.h"
+#include "tools/model_args.h"
 
 namespace cairn {
 namespace {
@@ -65,7 +66,11 @@ Result<StateCodecs> CodecsOf(const SizeArgs& args) {
                 args.dtype_bytes, args.type);
   }
   const auto read = [&](const char* flag, const std::string& own) -> Result<DType> {
-    if (!own.empty()) return SizedCodecFromName(flag, own);
+    if (!own.empty()) {
+      std::string name = own;  // how rows are turned before they are stored changes no size
+      CAIRN_TRY(TakeTransform(flag, name));
+      return SizedCodecFromName(flag, name);
+    }
     if (!args.type.empty()) return SizedCodecFromName("--kv-dtype", args.type);
     if (args.dtype_bytes != 0) return CodecOfBytes(args.dtype_bytes);
     return DType::kF16;

@@ -50,6 +50,10 @@ class Collector {
       }
       return {};
     }
+    if (rows.transform != RowTransform::kNone) {
+      return Fail(ErrorCode::kUnsupported,
+                  "state that is kept rotated or standardised can't be written as plain numbers");
+    }
     if (InfoOf(rows.codec).block_elements != 1) {
       return Fail(ErrorCode::kUnsupported, "state kept as {} can't be written as plain numbers",
                   InfoOf(rows.codec).name);
