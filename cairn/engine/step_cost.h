@@ -14,7 +14,7 @@ namespace cairn {
 class StepCost {
  public:
   // A prompt goes on by so many tokens in each step, whatever that costs: it must not starve.
-  static constexpr int64_t kLeastPromptTokens = 16;
+  static constexpr int64_t kLeastPromptTokens = 4;
 
   // A step beside answers should take at most `target_us`, and at most `gap` times what such a step
   // takes without prompt tokens, so that streams don't stutter. 0: no such target.
