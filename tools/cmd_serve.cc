@@ -153,6 +153,7 @@ Status ServeUntilStopped(const ServeArgs& args, Serving& serving, ApiServerOptio
   options.workers = args.workers;
   options.max_pending = args.queue;
   options.answer_timeout_us = MicrosecondsOf(args.timeout_s);
+  options.contexts = args.Contexts();
   options.drain_us = MicrosecondsOf(args.drain_timeout_s);
   options.state_figures = [&] {
     StateFigures figures = FiguresOf(*serving.state);

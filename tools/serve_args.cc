@@ -1,6 +1,7 @@
 #include "tools/serve_args.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "cairn/base/env.h"
 
@@ -65,6 +66,22 @@ void ServeArgs::AddFlags(CLI::App& command) {
   AddBytes(command, "--max-bodies", http.max_bodies_bytes, "Of all requests on their way (503)");
   AddBytes(command, "--max-unsent", http.max_unsent_bytes,
            "Bytes that a client may leave unread before it is left");
+  command.add_option("--max-contexts", contexts, "Contexts; more are refused (429)")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  command.add_option("--max-contexts-per-key", contexts_per_key, "Likewise, of one API key")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  AddBytes(command, "--max-context-bytes", context_bytes,
+           "Of all contexts' tokens and messages (429)");
+  command
+      .add_option("--context-pin-share", context_pin_share,
+                  "The part of --state-bytes that contexts may pin (429)")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  AddSeconds(command, "--context-ttl", context_ttl_s,
+             "Seconds after its last use that a context stays, if it names none");
+  AddSeconds(command, "--context-max-ttl", context_max_ttl_s, "The most that it may name");
   AddSeconds(command, "--timeout", timeout_s, "Seconds for an answer, queue included");
   AddSeconds(command, "--request-timeout", request_timeout_s, "For a request to arrive (408)");
   AddSeconds(command, "--idle-timeout", idle_timeout_s, "Between a connection's requests");
@@ -85,6 +102,16 @@ Result<ApiKeys> ServeArgs::Keys() const {
     keys.insert(keys.end(), lines.begin(), lines.end());
   }
   return ApiKeys::Make(keys);
+}
+
+ContextLimits ServeArgs::Contexts() const {
+  return {
+      .contexts = contexts,
+      .contexts_per_key = contexts_per_key,
+      .text_bytes = static_cast<int64_t>(context_bytes),
+      .pinned_bytes = static_cast<int64_t>(static_cast<double>(state_bytes) * context_pin_share),
+      .ttl_us = MicrosecondsOf(std::min(context_ttl_s, context_max_ttl_s)),
+      .ttl_max_us = MicrosecondsOf(context_max_ttl_s)};
 }
 
 HttpServerOptions ServeArgs::HttpOptions() const {

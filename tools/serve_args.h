@@ -9,6 +9,7 @@
 #include "cairn/base/status.h"
 #include "cairn/engine/sampler.h"
 #include "cairn/serve/api_keys.h"
+#include "cairn/serve/context_table.h"
 #include "cairn/serve/http_server.h"
 #include "cairn/state/eviction.h"
 #include "tools/model_args.h"
@@ -40,11 +41,18 @@ struct ServeArgs {
   double idle_timeout_s = 75;
   double write_timeout_s = 60;
   double drain_timeout_s = 30;
+  int64_t contexts = ContextLimits().contexts;
+  int64_t contexts_per_key = ContextLimits().contexts_per_key;
+  uint64_t context_bytes = static_cast<uint64_t>(ContextLimits().text_bytes);
+  double context_pin_share = 0.5;  // of state_bytes
+  double context_ttl_s = 600;
+  double context_max_ttl_s = 86'400;
 
   void AddFlags(CLI::App& command);
   Result<ApiKeys> Keys() const;
   // With the timeouts in the server's unit.
   HttpServerOptions HttpOptions() const;
+  ContextLimits Contexts() const;
 };
 
 inline int64_t MicrosecondsOf(double seconds) { return static_cast<int64_t>(seconds * 1e6); }

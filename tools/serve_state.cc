@@ -88,7 +88,8 @@ StateFigures FiguresOf(StateManager& state) {
 
 void AddDetailsOf(const StateManager& state, StateFigures& to) {
   if (const std::optional<StateManager::Use> use = state.UseOfBytes(kBlocksLookedAt)) {
-    to.use = {.running_bytes = use->running.value(),
+    to.use = {.pinned_bytes = use->pinned.value(),
+              .running_bytes = use->running.value(),
               .in_use_bytes = use->in_use.value(),
               .kept_bytes = use->kept.value(),
               .snapshot_bytes = use->snapshots.value(),

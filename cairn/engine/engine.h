@@ -157,6 +157,19 @@ class Engine {
   enum class Progress : uint8_t { kComputed, kWaiting, kIdle };
   virtual Progress Step() = 0;
 
+  // What is at hand of the state of a tenant's tokens stays until Unpin, whatever the eviction
+  // policy says. Between steps, as the next ones.
+  virtual PinId Pin(const std::string& tenant, std::span<const TokenId> tokens) = 0;
+  virtual void Unpin(PinId id) = 0;
+  virtual StateManager::PinUse UseOf(PinId id) const = 0;
+  // Of all pins, each byte once, and the budget that they take it from.
+  virtual Bytes PinnedBytes() const = 0;
+  virtual Bytes StateBudget() const = 0;
+  // Drops from memory what begins with a tenant's tokens, and of them what nobody else uses but the
+  // first `keep`; nothing that is pinned or that answers go on from. Returns the bytes freed.
+  virtual Bytes Forget(const std::string& tenant, std::span<const TokenId> tokens,
+                       TokenCount keep) = 0;
+
   virtual const EngineStats& stats() const = 0;
   virtual const ModelSpec& spec() const = 0;
   virtual TokenCount context() const = 0;

@@ -148,6 +148,17 @@ void Scheduler::Drain(int64_t deadline_us) {
   drain_deadline_us_ = deadline_us;
 }
 
+// ---- State that is held ----
+
+PinId Scheduler::Pin(const std::string& tenant, std::span<const TokenId> tokens) {
+  return state_.Pin(tenants_.StateKeyOf(tenant), tokens);
+}
+
+Bytes Scheduler::Forget(const std::string& tenant, std::span<const TokenId> tokens,
+                        TokenCount keep) {
+  return state_.ForgetAll(tenants_.StateKeyOf(tenant), tokens, keep);
+}
+
 // ---- Ends ----
 
 void Scheduler::EndOverdue() {

@@ -46,6 +46,14 @@ class Scheduler final : public Engine {
   void Drain(int64_t deadline_us) override;
   Progress Step() override;
 
+  PinId Pin(const std::string& tenant, std::span<const TokenId> tokens) override;
+  void Unpin(PinId id) override { state_.Unpin(id); }
+  StateManager::PinUse UseOf(PinId id) const override { return state_.UseOf(id); }
+  Bytes PinnedBytes() const override { return state_.PinnedBytes(); }
+  Bytes StateBudget() const override { return state_.store().stats().budget; }
+  Bytes Forget(const std::string& tenant, std::span<const TokenId> tokens,
+               TokenCount keep) override;
+
   const EngineStats& stats() const override { return stats_; }
   const ModelSpec& spec() const override { return model_.spec(); }
   TokenCount context() const override { return options_.context; }

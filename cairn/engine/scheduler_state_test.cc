@@ -243,6 +243,32 @@ TEST_CASE("a store of few sequences serves many requests, one behind the other")
   CHECK(fake.recorder.Of(forked).answers == SoloAnswers(request, {}));
 }
 
+TEST_CASE("a tenant's pinned tokens stay under pressure, and are forgotten on request") {
+  for (const FakeModel::Shape shape : kShapes) {
+    FakeEngine fake({.shape = shape, .budget = Bytes(int64_t{1} << 20)});
+    GenerationRequest request = RequestOf(SomeTokens(200, 1), 0);
+    request.tenant = "a";
+    fake.Submit(CopyOf(request));
+    RunAll(*fake.engine);
+    const PinId nobodys = fake.engine->Pin("b", request.prompt);
+    CHECK(fake.engine->UseOf(nobodys).tokens == TokenCount(0));
+    const PinId pin = fake.engine->Pin("a", request.prompt);
+    CHECK(fake.engine->UseOf(pin).tokens == TokenCount(200));
+    CHECK(fake.engine->UseOf(pin).alone == fake.engine->PinnedBytes());
+    CHECK(fake.engine->Forget("a", request.prompt, TokenCount(0)) == Bytes(0));
+    fake.manager->MakeRoom(fake.engine->StateBudget());
+    CHECK(fake.store->LiveBytes() == fake.engine->PinnedBytes());
+    const GenerationId again = fake.Submit(CopyOf(request));
+    RunAll(*fake.engine);
+    CHECK(fake.recorder.Of(again).usage.origin.memory == TokenCount(199));
+    fake.engine->Unpin(pin);
+    fake.engine->Unpin(nobodys);
+    CHECK(fake.engine->Forget("a", request.prompt, TokenCount(0)) > Bytes(0));
+    CHECK(fake.store->LiveBytes() == Bytes(0));
+    fake.CheckNothingLeft();
+  }
+}
+
 TEST_CASE("with no answer wanted the prompt is read and kept") {
   FakeEngine fake;
   const GenerationId id = fake.Submit(RequestOf(SomeTokens(200, 1), 0));

@@ -8,6 +8,14 @@
 
 namespace cairn {
 
+StateKey Tenants::StateKeyOf(const std::string& name) const {
+  const auto found = tenants_.find(name);
+  if (found != tenants_.end()) return found->second.key;
+  StateIdentity identity = identity_;
+  identity.tenant = name;
+  return KeyOf(identity, spec_);
+}
+
 Tenant& Tenants::Enter(const std::string& name) {
   const auto [at, added] = tenants_.try_emplace(name);
   Tenant& tenant = at->second;

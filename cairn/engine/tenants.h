@@ -36,6 +36,8 @@ class Tenants {
   Tenants(StateIdentity identity, const StateSpec& spec)
       : identity_(std::move(identity)), spec_(spec) {}
 
+  // Of a tenant that needn't be there.
+  StateKey StateKeyOf(const std::string& name) const;
   // A generation of the tenant begins; the reference is valid until it has left.
   Tenant& Enter(const std::string& name);
   void Leave(Tenant& tenant);

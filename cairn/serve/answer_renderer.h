@@ -8,6 +8,7 @@
 #define CAIRN_SERVE_ANSWER_RENDERER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "cairn/engine/engine.h"
 #include "cairn/serve/answer_text.h"
 #include "cairn/serve/api_error.h"
+#include "cairn/serve/context_plan.h"
 #include "cairn/serve/tool_calls.h"
 
 namespace cairn {
@@ -36,6 +38,7 @@ struct AnswerUsage {
   int64_t queued_us = 0;       // the longest of them
   int64_t first_token_us = 0;  // likewise
   int64_t total_us = 0;
+  std::optional<ContextNote> context = std::nullopt;
 
   int64_t cached_tokens() const {
     int64_t sum = 0;
@@ -56,6 +59,8 @@ class AnswerRenderer {
   virtual std::string Finish(const AnswerUsage& usage) = 0;
   // In place of all that would follow in a stream.
   virtual std::string StreamError(const ApiError& error) const = 0;
+  // The calls of tools that a choice has made so far.
+  virtual std::vector<ToolCall> CallsOf(int /*choice*/) const { return {}; }
   // The body of an answer that never began.
   virtual std::string ErrorJson(const ApiError& error) const = 0;
 };

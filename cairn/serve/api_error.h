@@ -23,6 +23,7 @@ enum class ApiErrorType : uint8_t {
   kNotFound,        // 404
   kMethod,          // 405
   kTimeout,         // 408
+  kConflict,        // 409: another request is changing the same
   kTooLarge,        // 413
   kRateLimit,       // 429
   kHeaderTooLarge,  // 431

@@ -11,6 +11,8 @@
 #include "cairn/serve/api_embeddings.h"
 #include "cairn/serve/api_messages.h"
 #include "cairn/serve/json_node.h"
+#include "cairn/serve/model_for_tests.h"
+#include "cairn/serve/prepare_context.h"
 #include "cairn/text/utf8.h"
 
 namespace {
@@ -53,6 +55,52 @@ void CheckChat(const cairn::ChatRequest& chat) {
   CAIRN_CHECK(variables && variables->Object() != nullptr);
 }
 
+void CheckText(const cairn::ContextText& text, int64_t context) {
+  CAIRN_CHECK(!text.tokens.empty() && text.size() < context);
+  const auto messages = JsonNode::Parse(text.messages_json, kDerived);
+  CAIRN_CHECK(text.is_chat == (messages && messages->Array() != nullptr));
+  if (text.is_chat) CAIRN_CHECK(std::ssize(*messages->Array()) == text.messages);
+  for (const auto& mark : text.marks) {
+    CAIRN_CHECK(mark.tokens <= text.size() && mark.text_bytes <= text.text.size());
+  }
+}
+
+// The body as each request about contexts, first without one and then on what that has made.
+void CheckContexts(std::string_view body) {
+  static const cairn::ModelForTests model;
+  const int64_t context = model.served.context;
+  cairn::ContextText base{.is_chat = true,
+                          .messages_json = R"([{"role":"user","content":"hi"}])",
+                          .text = "u:hi;",
+                          .messages = 1};
+  base.tokens = *model.tokenizer->Encode(base.text);
+  if (auto made = PrepareContextMake(model.served, body, {}); Accepted(made)) {
+    base = std::move(made->context->text);
+    CheckText(base, context);
+  }
+  const cairn::RequestFacts facts{.context = &base};
+  if (const auto more = PrepareContextAppend(model.served, body, facts); Accepted(more)) {
+    CheckText(more->context->text, context);
+    CAIRN_CHECK(more->context->kept_tokens <= base.size());
+  }
+  if (const auto back = PrepareContextRewind(model.served, body, facts); Accepted(back)) {
+    CheckText(back->context->text, context);
+    const int64_t common = CommonTokens(back->context->text.tokens, base.tokens);
+    CAIRN_CHECK(common == back->context->text.size());
+  }
+  if (const auto forks = PrepareContextFork(model.served, body, facts); Accepted(forks)) {
+    CAIRN_CHECK(forks->context->count >= 1);
+  }
+  for (const auto prepare : {cairn::PrepareChat, cairn::PrepareCompletion}) {
+    const auto answer = prepare(model.served, body, facts);
+    if (!Accepted(answer) || !answer->context) continue;
+    CAIRN_CHECK(!answer->jobs.empty() && answer->renderer != nullptr);
+    CAIRN_CHECK(answer->context->kept_tokens <= base.size());
+  }
+  Accepted(cairn::ParseContextTouch(body));
+  Accepted(cairn::ParseContextRelease(body));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -64,6 +112,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const cairn::AnswerDefaults defaults = {.vocabulary = kVocabulary};
   if (const auto chat = ParseChatRequest(*body, defaults); Accepted(chat)) CheckChat(*chat);
   if (const auto chat = ParseMessagesRequest(*body, defaults); Accepted(chat)) CheckChat(*chat);
+  CheckContexts(text);
   Accepted(cairn::ParseCountRequest(*body));
   Accepted(cairn::ParseTemplateRequest(*body));
   Accepted(cairn::ParseTokenizeRequest(*body));

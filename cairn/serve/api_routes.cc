@@ -1,6 +1,6 @@
 #include "cairn/serve/api_routes.h"
 
-#include <algorithm>
+#include <fmt/core.h>
 
 namespace cairn {
 namespace {
@@ -25,15 +25,52 @@ constexpr Route kRoutes[] = {
     {"/apply-template", "POST", Endpoint::kApplyTemplate},
     {"/v1/messages", "POST", Endpoint::kMessages, true, true},
     {"/v1/messages/count_tokens", "POST", Endpoint::kCountTokens, true, true},
+    {"/v1/contexts", "POST", Endpoint::kContextMake},
+    {"/v1/contexts", "GET", Endpoint::kContextList},
+    {"/v1/contexts/{id}", "GET", Endpoint::kContext},
+    {"/v1/contexts/{id}", "DELETE", Endpoint::kContextRelease},
+    {"/v1/contexts/{id}/fork", "POST", Endpoint::kContextFork},
+    {"/v1/contexts/{id}/append", "POST", Endpoint::kContextAppend},
+    {"/v1/contexts/{id}/rewind", "POST", Endpoint::kContextRewind},
+    {"/v1/contexts/{id}/touch", "POST", Endpoint::kContextTouch},
     {"/slots", "GET", Endpoint::kNotOffered},
     {"/props", "GET", Endpoint::kProps},
 };
 
+constexpr std::string_view kId = "{id}";
+
+// Whether `path` is the pattern's, and what stands in it for kId.
+bool Matches(std::string_view pattern, std::string_view path, std::string_view& id) {
+  const size_t at = pattern.find(kId);
+  if (at == std::string_view::npos) return pattern == path;
+  if (!path.starts_with(pattern.substr(0, at))) return false;
+  const std::string_view rest = path.substr(at);
+  const std::string_view found = rest.substr(0, rest.find('/'));
+  if (found.empty() || rest.substr(found.size()) != pattern.substr(at + kId.size())) return false;
+  id = found;
+  return true;
+}
+
 }  // namespace
 
-const Route* FindRoute(std::string_view path) {
-  const auto* found = std::ranges::find(kRoutes, path, &Route::path);
-  return found == std::end(kRoutes) ? nullptr : found;
+FoundRoute FindRoute(std::string_view path, std::string_view method) {
+  FoundRoute found;
+  for (const Route& route : kRoutes) {
+    if (!Matches(route.path, path, found.id)) continue;
+    found.route = &route;
+    found.takes_method = route.method == method || (method == "HEAD" && route.method == "GET");
+    if (found.takes_method) break;
+  }
+  return found;
+}
+
+std::string MethodsOf(const Route& route) {
+  std::string methods;
+  for (const Route& each : kRoutes) {
+    if (each.path != route.path) continue;
+    methods += fmt::format("{}{}", methods.empty() ? "" : ", ", each.method);
+  }
+  return methods;
 }
 
 }  // namespace cairn

@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "cairn/base/check.h"
-#include "cairn/base/env.h"
-#include "cairn/serve/api_routes.h"
-#include "cairn/serve/metrics.h"
+#include "cairn/serve/api_server_impl.h"
 #include "cairn/serve/server_info.h"
 
 namespace cairn {
@@ -34,97 +30,11 @@ ApiError RefusalOf(const AnswerEvent& event) {
 
 }  // namespace
 
-class ApiServer::Impl {
- public:
-  Impl(const ServedModel& model, ApiServerOptions options)
-      : model_(model), options_(std::move(options)) {}
-
-  void Attach(HttpServer& http, EngineService& engine) {
-    http_ = &http;
-    engine_ = &engine;
-    workers_ = std::make_unique<IoThreads>(options_.workers);
-  }
-  void Detach() { workers_.reset(); }
-
-  void OnRequest(ExchangeId id, HttpRequest request);
-  void OnLeft(ExchangeId id);
-  void OnTick();
-  void OnSignal();
-  void OnAnswerEvents(std::vector<AnswerEvent> events) {
-    http_->Post([this, events = std::move(events)]() mutable {
-      for (AnswerEvent& event : events) OnEvent(event);
-    });
-  }
-
- private:
-  using Prepare = ApiResult<PreparedAnswer> (*)(const ServedModel&, std::string_view,
-                                                const RequestFacts&);
-  using Small = ApiResult<std::string> (*)(const ServedModel&, std::string_view);
-
-  // A request that a worker reads.
-  struct Pending {
-    const Route* route = nullptr;
-    int64_t arrived_us = 0;
-    bool is_small = false;  // answered by the worker itself
-  };
-  // A request that the engine answers.
-  struct Answering {
-    const Route* route = nullptr;
-    int64_t arrived_us = 0;
-    PreparedAnswer prepared;
-    std::vector<JobId> jobs;
-    size_t jobs_left = 0;
-    size_t next_job = 0;  // of prepared.jobs: those from here on aren't the engine's yet
-    bool begun = false;   // the stream's head is out
-    bool first_token = false;
-    int64_t written_us = 0;
-    std::vector<int64_t> last_token_us;  // by choice
-    AnswerUsage usage;
-  };
-
-  void Dispatch(ExchangeId id, const Route& route, HttpRequest request, int key);
-  void Work(ExchangeId id, const Route& route, std::string body, Prepare prepare, int key);
-  void WorkSmall(ExchangeId id, const Route& route, std::string body, Small answer);
-  bool Admit(ExchangeId id, Pending pending);
-  void Start(ExchangeId id, ApiResult<PreparedAnswer> prepared);
-  // False: it has failed for want of room.
-  bool SubmitNext(ExchangeId id, Answering& a);
-  void OnEvent(AnswerEvent& event);
-  void OnPiece(ExchangeId id, Answering& a, AnswerEvent& event, int choice);
-  void OnEnded(ExchangeId id, Answering& a, AnswerEvent& event, int choice);
-  void FailAnswer(ExchangeId id, const ApiError& error);
-  void Finish(ExchangeId id);
-  void Send(ExchangeId id, Answering& a, std::string events);
-  void Forget(ExchangeId id);
-  void ShowPage(ExchangeId id, const Route& route, const HttpRequest& request);
-  void Inspect(ExchangeId id, const Route& route);
-  void Answer(ExchangeId id, std::string_view route, HttpResponse response);
-  void AnswerError(ExchangeId id, const Route* route, const ApiError& error);
-
-  const ServedModel& model_;
-  const ApiServerOptions options_;
-  const int64_t started_unix_s_ = NowUnixSeconds();
-  HttpServer* http_ = nullptr;
-  EngineService* engine_ = nullptr;
-  std::unique_ptr<IoThreads> workers_;
-
-  // The loop's own.
-  ServeMetrics metrics_;
-  std::unordered_map<ExchangeId, Pending> pending_;
-  std::unordered_map<ExchangeId, Answering> answering_;
-  struct Place {
-    ExchangeId exchange;
-    int first_choice = 0;
-  };
-  std::unordered_map<JobId, Place> jobs_;
-  int64_t next_job_ = 1;
-  int signals_ = 0;
-};
-
 // ---- Requests ----
 
 void ApiServer::Impl::OnRequest(ExchangeId id, HttpRequest request) {
-  const Route* route = FindRoute(request.path);
+  const FoundRoute found = FindRoute(request.path, request.method);
+  const Route* route = found.route;
   if (route == nullptr) {
     return AnswerError(id, nullptr,
                        {.type = ApiErrorType::kNotFound, .message = "no such path here"});
@@ -134,11 +44,14 @@ void ApiServer::Impl::OnRequest(ExchangeId id, HttpRequest request) {
     return AnswerError(id, route,
                        {.type = ApiErrorType::kAuthentication, .message = "Invalid API Key"});
   }
-  const bool head_of_get = request.method == "HEAD" && route->method == "GET";
-  if (request.method != route->method && !head_of_get) {
+  if (!found.takes_method) {
     return AnswerError(id, route,
                        {.type = ApiErrorType::kMethod,
-                        .message = fmt::format("{} takes {}", route->path, route->method)});
+                        .message = fmt::format("{} takes {}", route->path, MethodsOf(*route))});
+  }
+  const std::string context(found.id);
+  if (!context.empty()) {
+    return DispatchContext(id, *route, context, std::move(request), key.value_or(0));
   }
   Dispatch(id, *route, std::move(request), key.value_or(0));
 }
@@ -170,8 +83,21 @@ void ApiServer::Impl::Dispatch(ExchangeId id, const Route& route, HttpRequest re
       return WorkSmall(id, route, std::move(request.body), AnswerDetokenize);
     case Endpoint::kApplyTemplate:
       return WorkSmall(id, route, std::move(request.body), AnswerApplyTemplate);
+    case Endpoint::kContextMake:
+      if (const ApiResult<void> room = contexts_.CheckRoom(key, 1, 0); !room) {
+        return AnswerError(id, &route, room.error());
+      }
+      return Work(id, route, std::move(request.body), PrepareContextMake, key);
+    case Endpoint::kContextList:
+      return ListContexts(id, route, key);
     case Endpoint::kEmbeddings:
       return Work(id, route, std::move(request.body), PrepareEmbeddings, key);
+    case Endpoint::kContext:  // those with an id were dispatched by DispatchContext
+    case Endpoint::kContextRelease:
+    case Endpoint::kContextFork:
+    case Endpoint::kContextAppend:
+    case Endpoint::kContextRewind:
+    case Endpoint::kContextTouch:
     case Endpoint::kNotOffered:
       return AnswerError(
           id, &route,
@@ -188,22 +114,39 @@ bool ApiServer::Impl::Admit(ExchangeId id, Pending pending) {
     return false;
   }
   pending.arrived_us = NowMicroseconds();
-  pending_[id] = pending;
+  pending_[id] = std::move(pending);
   return true;
 }
 
 void ApiServer::Impl::Work(ExchangeId id, const Route& route, std::string body, Prepare prepare,
                            int key) {
-  if (!Admit(id, {.route = &route})) return;
+  if (!Admit(id, {.route = &route, .key = key})) return;
+  Read(id, std::move(body), prepare, FactsFor(key), nullptr);
+}
+
+RequestFacts ApiServer::Impl::FactsFor(int key) const {
   RequestFacts facts{.key = key, .deadline_us = 0};
   if (options_.answer_timeout_us > 0) {
     facts.deadline_us = NowMicroseconds() + options_.answer_timeout_us;
   }
-  workers_->Run([this, id, body = std::move(body), prepare, facts] {
-    http_->Post([this, id, prepared = prepare(model_, body, facts)]() mutable {
-      Start(id, std::move(prepared));
-    });
-  });
+  return facts;
+}
+
+// A body may name a context: it is then read once more, with the context's text at hand.
+void ApiServer::Impl::Read(ExchangeId id, std::string body, Prepare prepare, RequestFacts facts,
+                           std::unique_ptr<const ContextText> context) {
+  workers_->Run(
+      [this, id, body = std::move(body), prepare, facts, context = std::move(context)]() mutable {
+        facts.context = context.get();
+        ApiResult<PreparedAnswer> prepared = prepare(model_, body, facts);
+        http_->Post([this, id, body = std::move(body), prepare, facts,
+                     prepared = std::move(prepared)]() mutable {
+          if (prepared && prepared->renderer == nullptr) {
+            return ReadOn(id, std::move(body), prepare, facts, *prepared->context);
+          }
+          Start(id, std::move(prepared));
+        });
+      });
 }
 
 void ApiServer::Impl::WorkSmall(ExchangeId id, const Route& route, std::string body, Small answer) {
@@ -222,14 +165,20 @@ void ApiServer::Impl::WorkSmall(ExchangeId id, const Route& route, std::string b
 void ApiServer::Impl::Start(ExchangeId id, ApiResult<PreparedAnswer> prepared) {
   const auto found = pending_.find(id);
   if (found == pending_.end()) return;  // its client has left
-  const Pending pending = found->second;
+  Pending pending = std::move(found->second);
   pending_.erase(found);
-  if (!prepared) return AnswerError(id, pending.route, prepared.error());
+  if (!prepared) {
+    EndUse(pending.context_use);
+    return AnswerError(id, pending.route, prepared.error());
+  }
   Answering& a = answering_[id];
   a.route = pending.route;
+  a.key = pending.key;
+  a.context_use = std::move(pending.context_use);
   a.arrived_us = pending.arrived_us;
   a.written_us = NowMicroseconds();
   a.prepared = std::move(*prepared);
+  if (a.context_use) a.prepared.context->id = a.context_use->id;
   a.jobs_left = a.prepared.jobs.size();
   a.last_token_us.resize(a.jobs_left * static_cast<size_t>(a.prepared.answers_per_job));
   // Many texts to embed mustn't fill the queue by themselves.
@@ -237,6 +186,7 @@ void ApiServer::Impl::Start(ExchangeId id, ApiResult<PreparedAnswer> prepared) {
   while (a.next_job < std::min(at_once, a.prepared.jobs.size())) {
     if (!SubmitNext(id, a)) return;
   }
+  if (a.jobs_left == 0) Finish(id);  // nothing has to be computed
 }
 
 bool ApiServer::Impl::SubmitNext(ExchangeId id, Answering& a) {
@@ -275,6 +225,7 @@ void ApiServer::Impl::OnPiece(ExchangeId id, Answering& a, AnswerEvent& event, i
   if (!std::exchange(a.first_token, true)) {
     metrics_.ObserveFirstToken(event.time_us - a.arrived_us);
   }
+  if (a.prepared.context) NoteAnswer(*a.prepared.context, event);
   Send(id, a, a.prepared.renderer->Piece(choice, std::move(event.piece)));
 }
 
@@ -292,6 +243,7 @@ void ApiServer::Impl::OnEnded(ExchangeId id, Answering& a, AnswerEvent& event, i
                            .message = "the time for an answer is over: try again"});
   }
   a.usage.answer_tokens += event.tokens;
+  if (a.prepared.context) NoteAnswer(*a.prepared.context, event);
   std::string events;
   if (!event.piece.text.empty() || !event.piece.tokens.empty()) {
     events = a.prepared.renderer->Piece(choice, std::move(event.piece));
@@ -319,6 +271,12 @@ void ApiServer::Impl::Send(ExchangeId id, Answering& a, std::string events) {
 }
 
 void ApiServer::Impl::Finish(ExchangeId id) {
+  Answering& a = answering_.at(id);
+  if (a.prepared.context) return Settle(id, a);
+  Complete(id);
+}
+
+void ApiServer::Impl::Complete(ExchangeId id) {
   Answering& a = answering_.at(id);
   a.usage.total_us = NowMicroseconds() - a.arrived_us;
   metrics_.ObserveRequest(a.usage.total_us);
@@ -351,6 +309,7 @@ void ApiServer::Impl::Forget(ExchangeId id) {
   for (const JobId job : found->second.jobs) {
     if (jobs_.erase(job) > 0) engine_->Cancel(job);
   }
+  EndUse(found->second.context_use);
   answering_.erase(found);
 }
 
@@ -360,6 +319,7 @@ void ApiServer::Impl::OnLeft(ExchangeId id) {
   const Route* route = nullptr;
   if (pending != pending_.end() && !pending->second.is_small) {
     route = pending->second.route;
+    EndUse(pending->second.context_use);
     pending_.erase(pending);
   } else if (found != answering_.end()) {
     route = found->second.route;
@@ -372,6 +332,7 @@ void ApiServer::Impl::OnLeft(ExchangeId id) {
 }
 
 void ApiServer::Impl::OnTick() {
+  ExpireContexts();
   const int64_t now_us = NowMicroseconds();
   for (auto& [id, a] : answering_) {
     if (!a.prepared.stream || now_us - a.written_us < options_.ping_every_us) continue;
@@ -405,7 +366,11 @@ void ApiServer::Impl::Inspect(ExchangeId id, const Route& route) {
     StateFigures state;
     if (options_.state_figures) state = options_.state_figures();
     if (route.endpoint == Endpoint::kState && options_.state_details) options_.state_details(state);
-    http_->Post([this, id, &route, stats = engine.stats(), state = std::move(state)] {
+    state.contexts.pinned_bytes = engine.PinnedBytes().value();
+    http_->Post([this, id, &route, stats = engine.stats(), state = std::move(state)]() mutable {
+      state.contexts.count = contexts_.size();
+      state.contexts.pinned = contexts_.pinned();
+      state.contexts.pinned_bytes_max = contexts_.limits().pinned_bytes;
       if (route.endpoint == Endpoint::kState) {
         return Answer(id, route.path, {.body = StateReportJson(state, stats)});
       }
@@ -428,7 +393,7 @@ void ApiServer::Impl::AnswerError(ExchangeId id, const Route* route, const ApiEr
   const bool anthropic = route != nullptr && route->is_anthropic;
   response.body = anthropic ? AnthropicErrorJson(error) : OpenAiErrorJson(error);
   if (error.type == ApiErrorType::kMethod) {
-    response.headers.emplace_back("Allow", std::string(route->method));
+    response.headers.emplace_back("Allow", MethodsOf(*route));
   }
   if (error.type == ApiErrorType::kAuthentication) {
     response.headers.emplace_back("WWW-Authenticate", "Bearer");

@@ -19,6 +19,7 @@
 
 #include "cairn/base/executor.h"
 #include "cairn/serve/api_keys.h"
+#include "cairn/serve/context_table.h"
 #include "cairn/serve/engine_service.h"
 #include "cairn/serve/http_server.h"
 #include "cairn/serve/prepare_answer.h"
@@ -40,6 +41,9 @@ struct ApiServerOptions {
   std::function<void(StateFigures&)> state_details;
   // What browsers are given; none: there are no pages.
   std::vector<WebPage> pages = {};
+  ContextLimits contexts = {};
+  // For the times of contexts; empty: the machine's clock.
+  std::function<int64_t()> now_us = {};
   // Called once, when a signal has begun the end.
   std::function<void()> on_drain;
 };

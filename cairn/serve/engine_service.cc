@@ -98,6 +98,9 @@ class EngineService::Impl final : public GenerationListener {
     AnswerEvent event{.kind = AnswerEvent::Kind::kPiece, .job = running.id, .answer = token.answer};
     event.time_us = NowMicroseconds();
     event.piece = text.Push(token);
+    if (running.wants_tokens) {
+      running.tokens[static_cast<size_t>(token.answer)].push_back(token.token);
+    }
     events_.push_back(std::move(event));
     return !text.stopped();
   }
@@ -119,6 +122,9 @@ class EngineService::Impl final : public GenerationListener {
     event.problem = {ErrorCode::kIo, ended.problem};
     event.end = {ended.reason, text.stop(), std::move(running.embedding)};
     event.tokens = ended.tokens;
+    if (running.wants_tokens) {
+      event.answer_tokens = std::move(running.tokens[static_cast<size_t>(ended.answer)]);
+    }
     event.last = ended.last;
     event.usage = ended.usage;
     events_.push_back(std::move(event));
@@ -131,8 +137,10 @@ class EngineService::Impl final : public GenerationListener {
  private:
   struct Running {
     JobId id;
-    std::vector<ReadAnswer> answers;
-    std::vector<float> embedding;
+    std::vector<ReadAnswer> answers = {};
+    std::vector<float> embedding = {};
+    bool wants_tokens = false;
+    std::vector<std::vector<TokenId>> tokens = {};  // by answer, if wanted
   };
 
   void Loop() {
@@ -157,7 +165,8 @@ class EngineService::Impl final : public GenerationListener {
   }
 
   void Take(JobId id, AnswerJob job) {
-    Running running{id, {}, {}};
+    Running running{.id = id, .wants_tokens = job.wants_tokens};
+    running.tokens.resize(static_cast<size_t>(job.request.answers));
     for (int32_t i = 0; i < job.request.answers; ++i) {
       ApiResult<AnswerText> text = AnswerText::Make(table_, job.text);
       if (!text) return Refuse(id, {ErrorCode::kInvalidArgument, text.error().message});
@@ -214,6 +223,10 @@ int64_t EngineService::jobs() const { return impl_->jobs(); }
 
 void EngineService::Inspect(std::move_only_function<void(const Engine&)> look) {
   impl_->Queue([look = std::move(look)](Engine& engine) mutable { look(engine); });
+}
+
+void EngineService::Tell(std::move_only_function<void(Engine&)> what) {
+  impl_->Queue(std::move(what));
 }
 
 void EngineService::Drain(int64_t deadline_us) {

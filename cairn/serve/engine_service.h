@@ -33,6 +33,7 @@ struct AnswerJob {
   AnswerTextOptions text;
   // The form of calls that its client will see in the answers: the engine is told of them, too.
   ToolCallReader::Form calls = ToolCallReader::Form::kNone;
+  bool wants_tokens = false;  // with the end of each answer
 };
 
 struct AnswerEvent {
@@ -46,7 +47,8 @@ struct AnswerEvent {
   Bytes missing = {};  // of kRefused: what the budget of state lacks for it, whoever else is there
   ChoiceEnd end = {};  // of kEnded, as the rest
   int64_t tokens = 0;
-  bool last = false;  // of the job's answers
+  std::vector<TokenId> answer_tokens = {};  // if wanted
+  bool last = false;                        // of the job's answers
   GenerationUsage usage = {};
 };
 
@@ -76,6 +78,8 @@ class EngineService {
   void Cancel(JobId id);
   // Runs between two steps, on the engine's thread.
   void Inspect(std::move_only_function<void(const Engine&)> look);
+  // Likewise, for what an engine may be told between steps: pins, forgetting.
+  void Tell(std::move_only_function<void(Engine&)> what);
   // As Engine::Drain.
   void Drain(int64_t deadline_us);
 

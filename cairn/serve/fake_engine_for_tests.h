@@ -8,10 +8,14 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <set>
+#include <span>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "cairn/base/check.h"
 #include "cairn/engine/engine.h"
 
 namespace cairn {
@@ -71,6 +75,31 @@ class FakeEngine final : public Engine {
     return Progress::kComputed;
   }
 
+  // Everything that was ever asked for is at hand; a token of state takes kTokenBytes.
+  static constexpr int64_t kTokenBytes = 16;
+  PinId Pin(const std::string& tenant, std::span<const TokenId> tokens) override {
+    const PinId id(next_pin_++);
+    pins_[id] = {tenant, {tokens.begin(), tokens.end()}};
+    return id;
+  }
+  void Unpin(PinId id) override { CAIRN_CHECK(pins_.erase(id) == 1); }
+  StateManager::PinUse UseOf(PinId id) const override {
+    const auto size = static_cast<int64_t>(pins_.at(id).tokens.size());
+    return {.tokens = TokenCount(size),
+            .bytes = Bytes(size * kTokenBytes),
+            .alone = PinnedBytes() - PinnedBytesWithout(id)};
+  }
+  Bytes PinnedBytes() const override { return PinnedBytesWithout(PinId(-1)); }
+  Bytes StateBudget() const override { return Bytes(int64_t{1} << 20); }
+  Bytes Forget(const std::string& tenant, std::span<const TokenId> tokens,
+               TokenCount keep) override {
+    forgotten = tenant;
+    const auto size = static_cast<int64_t>(tokens.size());
+    return Bytes((size - std::min(keep.value(), size)) * kTokenBytes);
+  }
+  int64_t pins() const { return static_cast<int64_t>(pins_.size()); }
+  std::string forgotten;  // whose tokens, last
+
   const EngineStats& stats() const override { return stats_; }
   const ModelSpec& spec() const override { return spec_; }
   TokenCount context() const override { return options_.context; }
@@ -79,6 +108,22 @@ class FakeEngine final : public Engine {
   std::atomic<int64_t> cancelled{0};
 
  private:
+  struct Pinned {
+    std::string tenant;
+    std::vector<TokenId> tokens;
+  };
+  // Each prefix once.
+  Bytes PinnedBytesWithout(PinId without) const {
+    std::set<std::pair<std::string, std::vector<TokenId>>> prefixes;
+    for (const auto& [id, pinned] : pins_) {
+      if (id == without) continue;
+      for (auto end = pinned.tokens.begin(); end != pinned.tokens.end(); ++end) {
+        prefixes.emplace(pinned.tenant, std::vector(pinned.tokens.begin(), end + 1));
+      }
+    }
+    return Bytes(static_cast<int64_t>(prefixes.size()) * kTokenBytes);
+  }
+
   struct Running {
     GenerationRequest request;
     GenerationListener* listener = nullptr;
@@ -131,6 +176,8 @@ class FakeEngine final : public Engine {
 
   const Options options_;
   std::map<GenerationId, Running> running_;
+  std::map<PinId, Pinned> pins_;
+  int64_t next_pin_ = 1;
   int64_t next_ = 1;
   bool drained_ = false;
   EngineStats stats_;

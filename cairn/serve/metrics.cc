@@ -111,6 +111,11 @@ void WriteState(Writer& to, const StateFigures& state) {
              state.evicted_tokens);
   to.Counter("cairn_state_refused_total", "Times that there were no bytes and nothing to drop",
              state.refused);
+  to.Gauges("cairn_contexts", "Contexts that clients have made",
+            {{{{"pin", "true"}}, state.contexts.pinned},
+             {{{"pin", "false"}}, state.contexts.count - state.contexts.pinned}});
+  to.Gauge("cairn_context_pinned_bytes", "Bytes of state that they hold",
+           state.contexts.pinned_bytes);
   std::vector<Labelled> objects, bytes;
   for (const StateFigures::Tier& tier : state.tiers) {
     objects.push_back({{{"tier", tier.name}}, tier.objects});

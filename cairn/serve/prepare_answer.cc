@@ -11,6 +11,8 @@
 #include "cairn/serve/api_embeddings.h"
 #include "cairn/serve/api_keys.h"
 #include "cairn/serve/api_messages.h"
+#include "cairn/serve/chat_prompt.h"
+#include "cairn/serve/context_text.h"
 #include "cairn/serve/json_node.h"
 #include "cairn/serve/render_anthropic.h"
 #include "cairn/serve/render_openai.h"
@@ -23,19 +25,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr size_t kMaxContextIdBytes = 256;
 constexpr std::string_view kAnyObject = R"({"type":"object"})";
 
 ApiResult<JsonNode> ParseBody(std::string_view body) {
   Result<JsonNode> parsed = JsonNode::Parse(body);
   if (!parsed) return RefuseField("body", parsed.error().message);
   return std::move(*parsed);
-}
-
-// A value of the library below, or its error as a client's.
-template <class T>
-ApiResult<T> FromResult(Result<T> result) {
-  if (!result) return std::unexpected(ErrorOf(result.error()));
-  return std::move(*result);
 }
 
 AnswerHeading HeadingOf(const ServedModel& model, const AnswerOptions& options,
@@ -143,31 +139,23 @@ ApiResult<void> AskForCalls(const ServedModel& model, const ChatRequest& chat, A
   return {};
 }
 
-ApiResult<std::string> RenderChat(const ServedModel& model, const ChatRequest& chat) {
-  if (model.chat == nullptr) return RefuseField("messages", model.why_no_chat);
-  RenderOptions options;
-  options.add_generation_prompt = chat.add_generation_prompt;
-  options.variables_json = chat.variables_json;
-  Result<std::string> rendered = model.chat->RenderJson(chat.messages_json, options);
-  // The template's own words: roles in an order that it doesn't take, most often.
-  if (!rendered) return RefuseField("messages", rendered.error().message);
-  return std::move(*rendered);
-}
-
 ApiResult<std::vector<TokenId>> TokensOf(const ServedModel& model, const ChatRequest& chat) {
   CAIRN_API_ASSIGN(const std::string text, RenderChat(model, chat));
   return FromResult(model.tokenizer->EncodeChat(text));
 }
 
-ApiResult<std::vector<TokenId>> TokensOf(const ServedModel& model, const CompletionPrompt& prompt) {
+// Behind what is there, if anything is.
+ApiResult<std::vector<TokenId>> TokensOf(const ServedModel& model, const CompletionPrompt& prompt,
+                                         const ContextText* context = nullptr) {
   if (const auto* tokens = std::get_if<std::vector<TokenId>>(&prompt)) return *tokens;
-  return FromResult(model.tokenizer->Encode(std::get<std::string>(prompt)));
+  EncodeOptions options;
+  if (context != nullptr) options.add_bos = false;
+  return FromResult(model.tokenizer->Encode(std::get<std::string>(prompt), options));
 }
 
 // All of a chat but its renderer.
 ApiResult<PreparedAnswer> ChatJob(const ServedModel& model, const ChatRequest& chat,
-                                  const RequestFacts& facts) {
-  CAIRN_API_ASSIGN(std::vector<TokenId> tokens, TokensOf(model, chat));
+                                  const RequestFacts& facts, std::vector<TokenId> tokens) {
   PreparedAnswer prepared;
   CAIRN_API_ASSIGN(AnswerJob job, JobOf(model, chat.options, facts, std::move(tokens)));
   CAIRN_TRY(AskForCalls(model, chat, job));
@@ -177,13 +165,82 @@ ApiResult<PreparedAnswer> ChatJob(const ServedModel& model, const ChatRequest& c
   return prepared;
 }
 
+// ---- Contexts ----
+
+ApiResult<std::optional<ContextPlan>> ReadContextWish(const JsonNode& body) {
+  ApiFields fields(body, "");
+  const std::optional<std::string> id = fields.String("context", kMaxContextIdBytes);
+  const bool append = fields.Bool("context_append").value_or(false);
+  if (append && !id) fields.Refuse("context_append", "needs a context");
+  if (!fields.ok()) return std::unexpected(*fields.problem());
+  if (!id) return std::nullopt;
+  ContextPlan plan;
+  plan.kind = append ? ContextPlan::Kind::kAppendAnswer : ContextPlan::Kind::kAnswer;
+  plan.id = *id;
+  return plan;
+}
+
+PreparedAnswer WithoutJobs(ContextPlan plan) {
+  PreparedAnswer prepared;
+  prepared.context = std::move(plan);
+  return prepared;
+}
+
+// The context's salt counts, and one answer at a time can be appended.
+ApiResult<void> Adopt(const ContextText& context, const ContextPlan& plan, AnswerOptions& to) {
+  if (!to.cache_salt.empty() && to.cache_salt != context.cache_salt) {
+    return RefuseField("cache_salt", "isn't the context's");
+  }
+  to.cache_salt = context.cache_salt;
+  if (plan.kind != ContextPlan::Kind::kAppendAnswer) return {};
+  if (to.answers != 1) {
+    return RefuseField("n", "must be 1 where the answer is appended to the context; fork it first");
+  }
+  if (to.max_tokens == 0) return RefuseField("max_tokens", "0 leaves nothing to be appended");
+  return {};
+}
+
+void AttachPlan(const ContextText& context, ContextPlan plan, ToolCallReader::Form form,
+                PreparedAnswer& to) {
+  plan.kept_tokens = CommonTokens(plan.text.tokens, context.tokens);
+  plan.answer.form = form;
+  for (AnswerJob& job : to.jobs) {
+    job.wants_tokens = plan.kind == ContextPlan::Kind::kAppendAnswer;
+    plan.answer.shows_special = job.text.shows_special;
+  }
+  to.context = std::move(plan);
+}
+
+// A request may ask for no more than what comes next.
+void AddEmptyPrompt(JsonNode& body) {
+  const JsonNode* found = body.Find("prompt");
+  if (found != nullptr && !found->IsNull()) return;
+  JsonNode::Members& members = *body.Object();
+  std::erase_if(members, [](const auto& member) { return member.first == "prompt"; });
+  members.emplace_back("prompt", JsonNode(std::string()));
+}
+
 }  // namespace
 
 ApiResult<PreparedAnswer> PrepareChat(const ServedModel& model, std::string_view body,
                                       const RequestFacts& facts) {
-  CAIRN_API_ASSIGN(const JsonNode parsed, ParseBody(body));
-  CAIRN_API_ASSIGN(const ChatRequest chat, ParseChatRequest(parsed, DefaultsOf(model)));
-  CAIRN_API_ASSIGN(PreparedAnswer prepared, ChatJob(model, chat, facts));
+  CAIRN_API_ASSIGN(JsonNode parsed, ParseBody(body));
+  CAIRN_API_ASSIGN(std::optional<ContextPlan> plan, ReadContextWish(parsed));
+  if (plan && facts.context == nullptr) return WithoutJobs(std::move(*plan));
+  if (plan) {
+    CAIRN_API_ASSIGN(parsed, WholeChatBody(*facts.context, parsed));
+  }
+  CAIRN_API_ASSIGN(ChatRequest chat, ParseChatRequest(parsed, DefaultsOf(model)));
+  std::vector<TokenId> tokens;
+  if (plan) {
+    CAIRN_TRY(Adopt(*facts.context, *plan, chat.options));
+    CAIRN_API_ASSIGN(plan->text, ContinueChat(model, *facts.context, parsed, chat));
+    tokens = plan->text.tokens;
+  } else {
+    CAIRN_API_ASSIGN(tokens, TokensOf(model, chat));
+  }
+  CAIRN_API_ASSIGN(PreparedAnswer prepared, ChatJob(model, chat, facts, std::move(tokens)));
+  if (plan) AttachPlan(*facts.context, std::move(*plan), FormOf(chat), prepared);
   AnswerHeading heading = HeadingOf(model, chat.options, prepared);
   heading.tools = FormOf(chat);
   prepared.renderer = MakeChatRenderer(std::move(heading), chat.options.answers);
@@ -193,8 +250,12 @@ ApiResult<PreparedAnswer> PrepareChat(const ServedModel& model, std::string_view
 ApiResult<PreparedAnswer> PrepareMessages(const ServedModel& model, std::string_view body,
                                           const RequestFacts& facts) {
   CAIRN_API_ASSIGN(const JsonNode parsed, ParseBody(body));
+  if (const JsonNode* found = parsed.Find("context"); found != nullptr && !found->IsNull()) {
+    return RefuseField("context", "isn't supported here; /v1/chat/completions takes it");
+  }
   CAIRN_API_ASSIGN(const ChatRequest chat, ParseMessagesRequest(parsed, DefaultsOf(model)));
-  CAIRN_API_ASSIGN(PreparedAnswer prepared, ChatJob(model, chat, facts));
+  CAIRN_API_ASSIGN(std::vector<TokenId> tokens, TokensOf(model, chat));
+  CAIRN_API_ASSIGN(PreparedAnswer prepared, ChatJob(model, chat, facts, std::move(tokens)));
   AnswerHeading heading = HeadingOf(model, chat.options, prepared);
   heading.tools = FormOf(chat);
   prepared.renderer = MakeMessageRenderer(std::move(heading));
@@ -203,13 +264,26 @@ ApiResult<PreparedAnswer> PrepareMessages(const ServedModel& model, std::string_
 
 ApiResult<PreparedAnswer> PrepareCompletion(const ServedModel& model, std::string_view body,
                                             const RequestFacts& facts) {
-  CAIRN_API_ASSIGN(const JsonNode parsed, ParseBody(body));
-  CAIRN_API_ASSIGN(const CompletionRequest request,
-                   ParseCompletionRequest(parsed, DefaultsOf(model)));
+  CAIRN_API_ASSIGN(JsonNode parsed, ParseBody(body));
+  CAIRN_API_ASSIGN(std::optional<ContextPlan> plan, ReadContextWish(parsed));
+  if (plan && facts.context == nullptr) return WithoutJobs(std::move(*plan));
+  if (plan) AddEmptyPrompt(parsed);
+  CAIRN_API_ASSIGN(CompletionRequest request, ParseCompletionRequest(parsed, DefaultsOf(model)));
+  if (plan) {
+    CAIRN_TRY(Adopt(*facts.context, *plan, request.options));
+    if (request.echo) return RefuseField("echo", "isn't supported together with context");
+    if (request.prompts.size() > 1 && plan->kind == ContextPlan::Kind::kAppendAnswer) {
+      return RefuseField("prompt", "must be one where the answer is appended to the context");
+    }
+  }
   PreparedAnswer prepared;
   std::vector<std::string> echoes;
   for (const CompletionPrompt& prompt : request.prompts) {
-    CAIRN_API_ASSIGN(std::vector<TokenId> tokens, TokensOf(model, prompt));
+    CAIRN_API_ASSIGN(std::vector<TokenId> tokens, TokensOf(model, prompt, facts.context));
+    if (plan) {
+      plan->text = ContinueTokens(*facts.context, tokens);
+      tokens = plan->text.tokens;
+    }
     if (request.echo) {
       echoes.insert(echoes.end(), static_cast<size_t>(request.options.answers),
                     model.tokenizer->Decode(tokens, {.skip_special = true}));
@@ -217,6 +291,7 @@ ApiResult<PreparedAnswer> PrepareCompletion(const ServedModel& model, std::strin
     CAIRN_API_ASSIGN(AnswerJob job, JobOf(model, request.options, facts, std::move(tokens)));
     prepared.jobs.push_back(std::move(job));
   }
+  if (plan) AttachPlan(*facts.context, std::move(*plan), ToolCallReader::Form::kNone, prepared);
   prepared.answers_per_job = request.options.answers;
   prepared.stream = request.options.stream;
   const auto choices = static_cast<int>(prepared.jobs.size()) * prepared.answers_per_job;

@@ -66,6 +66,16 @@ Json TimingsJson(const AnswerUsage& usage) {
           {"preemptions", usage.preemptions}};
 }
 
+void AddUsage(const AnswerUsage& usage, Json& to) {
+  to["usage"] = UsageJson(usage);
+  to["timings"] = TimingsJson(usage);
+  if (!usage.context) return;
+  to["context"] = {{"id", usage.context->id},
+                   {"tokens", usage.context->tokens},
+                   {"kept_tokens", usage.context->kept_tokens},
+                   {"appended", usage.context->appended}};
+}
+
 // Tokens are bytes; JSON has only characters. The bytes stand beside.
 std::string TokenText(const std::string& bytes) {
   Utf8Stream stream;
@@ -157,15 +167,13 @@ class OpenAiRenderer : public AnswerRenderer {
     std::string events;
     if (heading_.stream_usage) {
       Json chunk = Frame(prefix, object, Json::array());
-      chunk["usage"] = UsageJson(usage);
-      chunk["timings"] = TimingsJson(usage);
+      AddUsage(usage, chunk);
       events = ServerSentEvent(Dump(chunk));
     }
     return events + ServerSentEvent("[DONE]");
   }
   static std::string WholeOf(Json whole, const AnswerUsage& usage) {
-    whole["usage"] = UsageJson(usage);
-    whole["timings"] = TimingsJson(usage);
+    AddUsage(usage, whole);
     return Dump(whole);
   }
 
@@ -220,6 +228,10 @@ class ChatRenderer final : public OpenAiRenderer {
                       {"finish_reason", choice.finish}});
     }
     return WholeOf(Frame(kPrefix, "chat.completion", std::move(list)), usage);
+  }
+
+  std::vector<ToolCall> CallsOf(int choice) const override {
+    return calls_[static_cast<size_t>(choice)];
   }
 
  private:

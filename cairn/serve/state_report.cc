@@ -33,7 +33,8 @@ Json UseJson(const StateFigures& state) {
           {"in_use", state.use->in_use_bytes},
           {"kept", state.use->kept_bytes},
           {"snapshots", state.use->snapshot_bytes},
-          {"waiting_to_be_written", state.use->waiting_bytes}};
+          {"waiting_to_be_written", state.use->waiting_bytes},
+          {"pinned", state.use->pinned_bytes}};
 }
 
 // By the tiers' names.
@@ -113,6 +114,11 @@ std::string StateReportJson(const StateFigures& state, const EngineStats& engine
                        {"occupancy", OccupancyJson(state)},
                        {"bytes_by_use", UseJson(state)},
                        {"tree", TreeJson(state)},
+                       {"contexts",
+                        {{"count", state.contexts.count},
+                         {"pinned", state.contexts.pinned},
+                         {"pinned_bytes", state.contexts.pinned_bytes},
+                         {"pinned_bytes_max", state.contexts.pinned_bytes_max}}},
                        {"hits", HitsJson(state)},
                        {"tiers", TiersJson(state)},
                        {"loads",

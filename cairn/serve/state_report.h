@@ -31,6 +31,7 @@ struct StateFigures {
   std::vector<BlockClass> classes;
   // What the live bytes are for; absent where looking would take too long.
   struct Use {
+    int64_t pinned_bytes = 0;    // kept, and stay: rows and points
     int64_t running_bytes = 0;   // of answers alone
     int64_t in_use_bytes = 0;    // kept, and answers go on from it
     int64_t kept_bytes = 0;      // kept, and may go
@@ -57,6 +58,14 @@ struct StateFigures {
     std::optional<std::vector<int64_t>> tier_tokens = {};
   };
   std::vector<Node> shown_nodes;
+
+  struct Contexts {
+    int64_t count = 0;
+    int64_t pinned = 0;  // of these
+    int64_t pinned_bytes = 0;
+    int64_t pinned_bytes_max = 0;
+  };
+  Contexts contexts;
 
   // Where prompts' state came from.
   int64_t opened = 0;

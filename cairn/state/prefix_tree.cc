@@ -202,6 +202,7 @@ PrefixTree::Node& PrefixTree::SplitAt(Node& node, TokenCount at) {
   upper->tree = this;
   upper->parent = node.parent;
   upper->locks = node.locks;
+  upper->pins = node.pins;
   upper->hash_before = node.hash_before;
   upper->tail = node.tail;
   EvictionEntry& other = IsMost(node, at) ? node.tail : upper->tail;
@@ -286,14 +287,22 @@ void PrefixTree::MoveLock(Lock& lock, Node* to) {
   lock.node_ = to;
 }
 
-TokenCount PrefixTree::LockPath(const StateKey& key, std::span<const TokenId> tokens, Lock& lock) {
+// What lies behind the tokens isn't pinned with them.
+TokenCount PrefixTree::PinPath(const StateKey& key, std::span<const TokenId> tokens, Lock& lock) {
   CAIRN_CHECK(!lock.held());
   Node* root = FindRoot(key);
   if (root == nullptr) return {};
-  const Place place = Walk(*root, tokens);
+  Place place = Walk(*root, tokens);
+  if (place.node->to() - place.tokens >= kLeastSplit && place.tokens > place.node->from()) {
+    place.node = &SplitAt(*place.node, place.tokens);
+  }
   MoveLock(lock, place.node);
+  lock.pins_ = true;
+  for (Node* node = place.node; node != nullptr; node = node->parent) ++node->pins;
   return place.tokens;
 }
+
+// ---- Forgetting ----
 
 Bytes PrefixTree::Forget(const StateKey& key, std::span<const TokenId> tokens) {
   const Bytes before = store_.available();
@@ -302,7 +311,32 @@ Bytes PrefixTree::Forget(const StateKey& key, std::span<const TokenId> tokens) {
   const Place place = Walk(*root, tokens);
   Node* node = place.node;
   if (place.tokens < SizeOf(tokens) || place.tokens < node->to()) return {};
-  while (node->parent != nullptr && node->locks == 0 && node->children.empty()) {
+  node = DropEnd(node, TokenCount(0));
+  // Where the path was cut another may go on; else nothing may end without a point.
+  for (Node* left = Prune(node); left != nullptr; left = left->parent) Offer(*left);
+  return store_.available() - before;
+}
+
+// The end of a path that was read may be a token short of the tokens: an answer's last is never
+// read.
+Bytes PrefixTree::ForgetAll(const StateKey& key, std::span<const TokenId> tokens, TokenCount keep) {
+  const Bytes before = store_.available();
+  Node* root = FindRoot(key);
+  if (root == nullptr) return {};
+  const Place place = Walk(*root, tokens);
+  Node* node = place.node;
+  const bool goes_on = place.tokens == SizeOf(tokens);
+  if (!goes_on && (place.tokens < node->to() || !node->children.empty())) return {};
+  if (goes_on && place.tokens >= keep) DropBelow(*node);
+  node = DropEnd(node, keep);
+  for (Node* left = Prune(node); left != nullptr; left = left->parent) Offer(*left);
+  return store_.available() - before;
+}
+
+// Unlocked ends one after another; what is left of the path.
+PrefixTree::Node* PrefixTree::DropEnd(Node* node, TokenCount keep) {
+  while (node->parent != nullptr && node->locks == 0 && node->children.empty() &&
+         node->from() >= keep) {
     Node* const parent = node->parent;
     Withdraw(*node);
     stats_.points -= std::ssize(node->points);
@@ -310,16 +344,35 @@ Bytes PrefixTree::Forget(const StateKey& key, std::span<const TokenId> tokens) {
     DropLeaf(*node);
     node = parent;
   }
-  // Where the path was cut another may go on; else nothing may end without a point.
-  for (Node* left = Prune(node); left != nullptr; left = left->parent) Offer(*left);
-  return store_.available() - before;
+  return node;
+}
+
+// Paths may be long: from their ends, not each from within its parent. Where an end is locked, what
+// leads to it stays.
+void PrefixTree::DropBelow(Node& node) {
+  std::vector<Node*> below;
+  for (auto& [token, child] : node.children) below.push_back(child.get());
+  for (size_t i = 0; i < below.size(); ++i) {
+    for (auto& [token, child] : below[i]->children) below.push_back(child.get());
+  }
+  for (Node* each : std::views::reverse(below)) {
+    if (each->locks > 0 || !each->children.empty()) continue;
+    Withdraw(*each);
+    stats_.points -= std::ssize(each->points);
+    each->points.clear();
+    DropLeaf(*each);
+  }
 }
 
 void PrefixTree::ShareLock(const Lock& from, Lock& to) { MoveLock(to, from.node_); }
 
 void PrefixTree::Unlock(Lock& lock) {
   Node* const end = std::exchange(lock.node_, nullptr);
-  for (Node* node = end; node != nullptr; node = node->parent) --node->locks;
+  const bool pins = std::exchange(lock.pins_, false);
+  for (Node* node = end; node != nullptr; node = node->parent) {
+    --node->locks;
+    if (pins) --node->pins;
+  }
   for (Node* node = Prune(end); node != nullptr; node = node->parent) Offer(*node);
 }
 

@@ -9,7 +9,8 @@
 //   1. children of a node begin with different tokens; no node but a root is empty;
 //      a root has children or is locked
 //   2. a node's rows are exactly those of its tokens; its points lie within, in order
-//   3. a node is locked as often as live paths end in it or below it
+//   3. a node is locked as often as live paths end in it or below it, those that are pinned among
+//      them
 //   4. the policy holds exactly what may go: ends of unlocked leaves where rows alone are enough,
 //      else the points of unlocked nodes; a leaf then ends at a point unless it is locked
 // Same thread as the store, which must outlive the tree. Times come from the caller.
@@ -82,12 +83,15 @@ class PrefixTree {
   // next token will copy what is partly written. `turn` helps the policy, no more.
   void Keep(const StateKey& key, std::span<const TokenId> tokens, SequenceId id, int64_t now_us,
             Lock& lock, const Turn& turn = {});
-  // Locks what is here of the tokens, so that it stays; returns how many. REQUIRES the lock is
-  // free.
-  TokenCount LockPath(const StateKey& key, std::span<const TokenId> tokens, Lock& lock);
+  // Locks what is here of the tokens, so that it stays, and marks it as pinned; returns how many.
+  // REQUIRES the lock is free.
+  TokenCount PinPath(const StateKey& key, std::span<const TokenId> tokens, Lock& lock);
   // Drops the end of a path that was kept and that nothing continues or has locked, up to where
   // another path parts from it. Returns the bytes that it has freed.
   Bytes Forget(const StateKey& key, std::span<const TokenId> tokens);
+  // Drops all that begins with the tokens, and of their path what Forget would, but nothing of the
+  // first `keep` tokens and nothing that is locked. Returns the bytes that it has freed.
+  Bytes ForgetAll(const StateKey& key, std::span<const TokenId> tokens, TokenCount keep);
   // `to` locks the same path as well.
   void ShareLock(const Lock& from, Lock& to);
   void Unlock(Lock& lock);
@@ -116,9 +120,14 @@ class PrefixTree {
   using NodeVisitor = std::function<void(const NodeSummary& node, const StateKey& key,
                                          std::span<const TokenId> path)>;
   void ForEachShown(size_t max_nodes, TokenCount most_tokens, const NodeVisitor& visit) const;
-  enum class Part : uint8_t { kLockedRows, kRows, kPoints };
-  // Every reference that the tree holds; the parts in this order.
+  enum class Part : uint8_t { kPinned, kLockedRows, kRows, kPoints };
+  // Every reference that the tree holds; the parts in this order. Pinned are rows and points.
   void ForEachRef(const std::function<void(Part, const BlockRef&)>& visit) const;
+  // Those of kPinned alone.
+  void ForEachPinnedRef(const RefVisitor& visit) const;
+  // Those that a pinned path holds, what other pins hold as well first.
+  void ForEachRefOf(const Lock& pinned,
+                    const std::function<void(bool shared, const BlockRef&)>& visit) const;
   // CHECKs the invariants, and the store's with the tree's references and `others`.
   void Audit(const KeptVisitor& others = {}) const;
 
@@ -136,6 +145,7 @@ class PrefixTree {
     std::vector<std::unique_ptr<Point>> points;                   // by length
     std::unordered_map<TokenId, std::unique_ptr<Node>> children;  // by first token
     int64_t locks = 0;
+    int64_t pins = 0;                    // of these, those of PinPath
     uint64_t hash_before = 0;            // of the key and all tokens before the node's own
     std::optional<uint64_t> hash_after;  // and of these, too, once somebody wanted it
     EvictionEntry tail;  // what is known of the node's own tokens; held if they may go
@@ -176,6 +186,8 @@ class PrefixTree {
   void EvictTail(Node& node, Bytes bytes);
   void EvictPoint(Node& node, const EvictionEntry& entry);
   Node* Prune(Node* node);
+  Node* DropEnd(Node* node, TokenCount keep);
+  void DropBelow(Node& node);
   Node* DropRootIfEmpty(Node* node);
   void RemoveLeaf(Node& node);
   void DropLeaf(Node& node);
@@ -205,9 +217,11 @@ class PrefixTree::Lock {
  public:
   Lock() = default;
   ~Lock();
-  Lock(Lock&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+  Lock(Lock&& other) noexcept
+      : node_(std::exchange(other.node_, nullptr)), pins_(std::exchange(other.pins_, false)) {}
   Lock& operator=(Lock&& other) noexcept {
     std::swap(node_, other.node_);
+    std::swap(pins_, other.pins_);
     return *this;
   }
   bool held() const { return node_ != nullptr; }
@@ -215,6 +229,7 @@ class PrefixTree::Lock {
  private:
   friend class PrefixTree;
   Node* node_ = nullptr;
+  bool pins_ = false;
 };
 
 }  // namespace cairn

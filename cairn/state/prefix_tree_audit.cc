@@ -42,8 +42,9 @@ void PrefixTree::AuditNode(const Node& node) const {
   CAIRN_CHECK((node.to() - node.from()).value() == static_cast<int64_t>(node.tokens.size()));
   for (const auto& [token, child] : node.children) {
     CAIRN_CHECK(child->parent == &node && child->tokens.front() == token);
-    CAIRN_CHECK(child->locks <= node.locks);
+    CAIRN_CHECK(child->locks <= node.locks && child->pins <= node.pins);
   }
+  CAIRN_CHECK(0 <= node.pins && node.pins <= node.locks);
   const StateLayout& layout = store_.layout();
   for (size_t i = 0; i < node.rows.tables.size(); ++i) {
     const BlockClass& c = layout.classes()[i];

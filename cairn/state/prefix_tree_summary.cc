@@ -62,14 +62,43 @@ void PrefixTree::ForEachShown(size_t max_nodes, TokenCount most_tokens,
 
 void PrefixTree::ForEachRef(const std::function<void(Part, const BlockRef&)>& visit) const {
   const std::vector<const Node*> nodes = AllNodes();
+  ForEachPinnedRef([&](const BlockRef& block) { visit(Part::kPinned, block); });
   for (const Part part : {Part::kLockedRows, Part::kRows, Part::kPoints}) {
     const RefVisitor visit_part = [&](const BlockRef& block) { visit(part, block); };
     for (const Node* node : nodes) {
+      if (node->pins > 0) continue;
       if (part == Part::kPoints) {
         for (const auto& point : node->points) cairn::ForEachRef(point->state, visit_part);
       } else if ((node->locks > 0) == (part == Part::kLockedRows)) {
         cairn::ForEachRef(node->rows, visit_part);
       }
+    }
+  }
+}
+
+// What is below a node that no pin holds isn't pinned either.
+void PrefixTree::ForEachPinnedRef(const RefVisitor& visit) const {
+  std::vector<const Node*> pinned;
+  for (const auto& [key, root] : roots_) {
+    if (root->pins > 0) pinned.push_back(root.get());
+  }
+  for (size_t i = 0; i < pinned.size(); ++i) {
+    cairn::ForEachRef(pinned[i]->rows, visit);
+    for (const auto& point : pinned[i]->points) cairn::ForEachRef(point->state, visit);
+    for (const auto& [token, child] : pinned[i]->children) {
+      if (child->pins > 0) pinned.push_back(child.get());
+    }
+  }
+}
+
+void PrefixTree::ForEachRefOf(
+    const Lock& pinned, const std::function<void(bool shared, const BlockRef&)>& visit) const {
+  for (const bool shared : {true, false}) {
+    const RefVisitor visit_ref = [&](const BlockRef& block) { visit(shared, block); };
+    for (const Node* node = pinned.node_; node != nullptr; node = node->parent) {
+      if ((node->pins > 1) != shared) continue;
+      cairn::ForEachRef(node->rows, visit_ref);
+      for (const auto& point : node->points) cairn::ForEachRef(point->state, visit_ref);
     }
   }
 }

@@ -269,7 +269,7 @@ void StateManager::Drop(LeaseId id) {
 PinId StateManager::Pin(const StateKey& key, std::span<const TokenId> tokens) {
   const PinId id(next_pin_++);
   Pinned& pinned = pins_[id];
-  pinned.tokens = tree_->LockPath(key, tokens, pinned.lock);
+  pinned.tokens = tree_->PinPath(key, tokens, pinned.lock);
   return id;
 }
 
@@ -288,6 +288,11 @@ void StateManager::Unpin(PinId id) {
 
 Bytes StateManager::Forget(const StateKey& key, std::span<const TokenId> tokens) {
   return tree_->Forget(key, tokens);
+}
+
+Bytes StateManager::ForgetAll(const StateKey& key, std::span<const TokenId> tokens,
+                              TokenCount keep) {
+  return tree_->ForgetAll(key, tokens, keep);
 }
 
 void StateManager::Audit() const {

@@ -127,9 +127,19 @@ class StateManager {
   // What is kept of these tokens stays until it is unpinned, whatever the policy says.
   PinId Pin(const StateKey& key, std::span<const TokenId> tokens);
   TokenCount PinnedTokens(PinId id) const;
+  struct PinUse {
+    TokenCount tokens;
+    Bytes bytes;  // each block once
+    Bytes alone;  // of these, what no other pin holds
+  };
+  PinUse UseOf(PinId id) const;
+  // Of all pins, each block once.
+  Bytes PinnedBytes() const;
   void Unpin(PinId id);
   // Drops from memory what of these tokens nobody else uses; returns the bytes that it has freed.
   Bytes Forget(const StateKey& key, std::span<const TokenId> tokens);
+  // Likewise all that begins with them, but nothing of the first `keep` tokens.
+  Bytes ForgetAll(const StateKey& key, std::span<const TokenId> tokens, TokenCount keep);
 
   // Drops kept state until so many bytes are free. False: all that may go is gone.
   bool MakeRoom(Bytes bytes);
@@ -148,7 +158,8 @@ class StateManager {
   std::span<const Tier> tiers() const { return tiers_; }
   // What the live bytes are for: each block counts once, where it is named first.
   struct Use {
-    Bytes in_use;     // rows that are kept and that live sequences go on from
+    Bytes pinned;     // rows and points that pins hold
+    Bytes in_use;     // other rows that are kept and that live sequences go on from
     Bytes kept;       // rows that may go
     Bytes snapshots;  // points
     Bytes waiting;    // kept for nobody but the tiers' writer

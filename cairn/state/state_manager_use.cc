@@ -1,6 +1,7 @@
 // What a StateManager's bytes are for.
 #include <vector>
 
+#include "cairn/base/check.h"
 #include "cairn/state/state_manager.h"
 
 namespace cairn {
@@ -41,14 +42,36 @@ std::optional<StateManager::Use> StateManager::UseOfBytes(BlockCount max_blocks)
   Use use;
   Census census(layout);
   tree_->ForEachRef([&](PrefixTree::Part part, const BlockRef& block) {
-    Bytes& to = part == PrefixTree::Part::kLockedRows ? use.in_use
-                : part == PrefixTree::Part::kRows     ? use.kept
-                                                      : use.snapshots;
+    Bytes& to = part == PrefixTree::Part::kPinned       ? use.pinned
+                : part == PrefixTree::Part::kLockedRows ? use.in_use
+                : part == PrefixTree::Part::kRows       ? use.kept
+                                                        : use.snapshots;
     to += census.Meet(block);
   });
   writer_.ForEachRef([&](const BlockRef& block) { use.waiting += census.Meet(block); });
-  use.running = store_.LiveBytes() - use.in_use - use.kept - use.snapshots - use.waiting;
+  use.running =
+      store_.LiveBytes() - use.pinned - use.in_use - use.kept - use.snapshots - use.waiting;
   return use;
+}
+
+StateManager::PinUse StateManager::UseOf(PinId id) const {
+  const auto found = pins_.find(id);
+  CAIRN_CHECK(found != pins_.end());
+  PinUse use{.tokens = found->second.tokens, .bytes = {}, .alone = {}};
+  Census census(store_.layout());
+  tree_->ForEachRefOf(found->second.lock, [&](bool shared, const BlockRef& block) {
+    const Bytes bytes = census.Meet(block);
+    use.bytes += bytes;
+    if (!shared) use.alone += bytes;
+  });
+  return use;
+}
+
+Bytes StateManager::PinnedBytes() const {
+  Bytes bytes;
+  Census census(store_.layout());
+  tree_->ForEachPinnedRef([&](const BlockRef& block) { bytes += census.Meet(block); });
+  return bytes;
 }
 
 }  // namespace cairn

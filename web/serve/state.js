@@ -18,7 +18,8 @@ function table(columns, rows) {
 function budgetParts({ occupancy, bytes_by_use: use }) {
   const parts = use
     ? [["answers alone", use.running], ["kept and in use", use.in_use], ["kept", use.kept],
-       ["snapshots", use.snapshots], ["waiting to be written", use.waiting_to_be_written]]
+       ["snapshots", use.snapshots], ["waiting to be written", use.waiting_to_be_written],
+       ["pinned by contexts", use.pinned]]
     : [["live", occupancy.live_bytes]];
   parts.push(["free", occupancy.free_bytes]);
   return parts.map(([label, bytes]) => ({ label, bytes, text: shortBytes(bytes) }));
