@@ -44,6 +44,24 @@ class EvalCommandTest(unittest.TestCase):
         self.assertEqual(len(rows), len(document["rows"]), "no two rows are of the same")
         return rows, done.stdout
 
+    def test_turned_forms_are_measured_with_what_a_file_keeps_of_the_model(self):
+        standards = self.folder / "standards.safetensors"
+        ask = ("kl", "-c", 256, "--windows", 2, "-ctk", "f16,q4_0+rot,q4_0+std", "-ctv", "f16,f16,q8_0+rot")
+        first, _ = self.rows(*ask, "--key-standards", standards)
+        written = standards.read_bytes()
+        again, _ = self.rows(*ask, "--key-standards", standards)
+        anew, _ = self.rows(*ask)
+        self.assertEqual(standards.read_bytes(), written)
+        for key, row in first.items():
+            self.assertEqual(row["kl_mean"], again[key]["kl_mean"])
+            self.assertEqual(row["kl_mean"], anew[key]["kl_mean"], "what is measured anew is the same")
+        self.assertGreater(first["kl", "q4_0+std/q8_0+rot", 256]["kl_mean"], 0)
+        self.assertEqual(first["kl", "q4_0+std/q8_0+rot", 256]["key_bits"], 4.5)
+        self.assertIn("standardised", cairn("eval", *ask, "-m", self.model, "-ctv", "q8_0+std", code=1).stderr)
+        self.assertIn("+rot or +std", cairn("eval", "kl", "-m", self.model, "-ctk", "q8_0+no", code=1).stderr)
+        standards.write_bytes(b"no tensors")
+        cairn("eval", *ask, "-m", self.model, "--key-standards", standards, code=1)
+
     def test_fewer_bits_lose_more_and_the_same_state_loses_exactly_nothing(self):
         rows, text = self.rows("kl", "-c", "256,512", "-ctk", "f32,bf16,q8_0,q4_0", "--windows", 3)
         for context in (256, 512):

@@ -189,6 +189,7 @@ void AddFlags(CLI::App& command, EvalArgs& args) {
       .add_option("--cache-type-v", args.value_types,
                   "-ctv: stored forms of values, one for each of -ctk (default: the same)")
       ->delimiter(',');
+  args.model.AddKeyStandardsFlag(command);
   command.add_option("-c,--ctx-size", args.contexts, "Contexts, as 2048,8192 (default: 2048)")
       ->delimiter(',')
       ->check(CLI::Range(int64_t{8}, int64_t{1} << 24));

@@ -55,14 +55,18 @@ void ModelArgs::AddThreadFlag(CLI::App& command) {
   command.add_option("--cpu-range", cpus, "Processors to run on, as in 0-3,8 (default: any)");
 }
 
+void ModelArgs::AddKeyStandardsFlag(CLI::App& command) {
+  command.add_option("--key-standards", key_standards,
+                     "File with what +std must know of the model; it is made if absent");
+}
+
 void ModelArgs::AddStateFlags(CLI::App& command) {
   command.add_option("--cache-type-k", key_type,
                      "-ctk: stored form of keys: " + StateCodecNames() + " (f8_e4m3: also fp8)");
   command.add_option("--cache-type-v", value_type,
                      "-ctv: stored form of values, the same; +rot behind either: rotated, +std "
                      "behind keys': standardised");
-  command.add_option("--key-standards", key_standards,
-                     "File with what +std must know of the model; it is made if absent");
+  AddKeyStandardsFlag(command);
 }
 
 void ModelArgs::AddContextFlags(CLI::App& command) {

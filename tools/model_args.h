@@ -33,6 +33,7 @@ struct ModelArgs {
   void AddModelFlag(CLI::App& command);
   void AddThreadFlag(CLI::App& command);
   void AddStateFlags(CLI::App& command);
+  void AddKeyStandardsFlag(CLI::App& command);  // of AddStateFlags alone
   void AddContextFlags(CLI::App& command);
 };
 
