@@ -57,8 +57,10 @@ class EvalCommandTest(unittest.TestCase):
             self.assertEqual(row["kl_mean"], anew[key]["kl_mean"], "what is measured anew is the same")
         self.assertGreater(first["kl", "q4_0+std/q8_0+rot", 256]["kl_mean"], 0)
         self.assertEqual(first["kl", "q4_0+std/q8_0+rot", 256]["key_bits"], 4.5)
-        self.assertIn("standardised", cairn("eval", *ask, "-m", self.model, "-ctv", "q8_0+std", code=1).stderr)
-        self.assertIn("+rot or +std", cairn("eval", "kl", "-m", self.model, "-ctk", "q8_0+no", code=1).stderr)
+        wrong = ("eval", "kl", "-m", self.model, "-ctk", "q8_0+no")
+        self.assertIn("+rot or +std", cairn(*wrong, code=2).stderr)
+        wrong = ("eval", "kl", "-m", self.model, "-ctk", "q8_0", "-ctv", "q8_0+std")
+        self.assertIn("only keys can be standardised", cairn(*wrong, code=2).stderr)
         standards.write_bytes(b"no tensors")
         cairn("eval", *ask, "-m", self.model, "--key-standards", standards, code=1)
 

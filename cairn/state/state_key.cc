@@ -31,11 +31,13 @@ class Fields {
          {rows.heads, rows.width, rows.tokens_per_row.value(),
           static_cast<int64_t>(rows.lifetime.kind), rows.lifetime.tokens.value(),
           rows.lifetime.chunks_before, static_cast<int64_t>(rows.order),
-          static_cast<int64_t>(rows.position), static_cast<int64_t>(rows.open_window),
-          static_cast<int64_t>(rows.transform)}) {
+          static_cast<int64_t>(rows.position), static_cast<int64_t>(rows.open_window)}) {
       Number(value);
     }
     Text(InfoOf(rows.codec).name);
+    // Absent for rows as they are, so that their keys are those from before there were others.
+    if (rows.transform == RowTransform::kRotated) Text("rotated");
+    if (rows.transform == RowTransform::kStandardized) Text("standardized");
   }
   void Add(const Fixed& fixed) {
     Text("fixed");

@@ -57,6 +57,8 @@ TEST_CASE("whatever the state depends on changes its key, and nothing else does"
   with([](StateIdentity&, StateSpec& s) { RowsOf(s).lifetime = Lifetime::Window(TokenCount(9)); });
   with([](StateIdentity&, StateSpec& s) { RowsOf(s).lifetime = Lifetime::Chunk(TokenCount(9)); });
   with([](StateIdentity&, StateSpec& s) { RowsOf(s).position = PositionApplied::kWhenRead; });
+  with([](StateIdentity&, StateSpec& s) { RowsOf(s).transform = RowTransform::kRotated; });
+  with([](StateIdentity&, StateSpec& s) { RowsOf(s).transform = RowTransform::kStandardized; });
   with([](StateIdentity&, StateSpec& s) { RowsOf(s).heads = 2; });
   with([](StateIdentity&, StateSpec& s) { RowsOf(s).name = "values"; });
   with([](StateIdentity&, StateSpec& s) { s.layers.emplace_back(); });
