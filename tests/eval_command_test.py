@@ -62,7 +62,7 @@ class EvalCommandTest(unittest.TestCase):
         wrong = ("eval", "kl", "-m", self.model, "-ctk", "q8_0", "-ctv", "q8_0+std")
         self.assertIn("only keys can be standardised", cairn(*wrong, code=2).stderr)
         standards.write_bytes(b"no tensors")
-        cairn("eval", *ask, "-m", self.model, "--key-standards", standards, code=1)
+        cairn("eval", *ask, "-m", self.model, "--key-standards", standards, code=2)
 
     def test_fewer_bits_lose_more_and_the_same_state_loses_exactly_nothing(self):
         rows, text = self.rows("kl", "-c", "256,512", "-ctk", "f32,bf16,q8_0,q4_0", "--windows", 3)
