@@ -13,7 +13,7 @@ struct Placed {
   int64_t parent;
   TokenCount from, to;
   // Whether its last tokens, behind its last whole run, are on the tier: in an end of their own, or
-  // in the run that goes on in a child.
+  // in the run or the end that goes on in a child.
   std::vector<bool> tail_found;
 };
 
@@ -35,7 +35,8 @@ std::vector<StateManager::ShownNode> StateManager::Picture(size_t max_nodes,
   const StateLayout& layout = store_.layout();
   std::vector<ShownNode> shown;
   std::vector<Placed> placed;
-  // The tokens [from, ...) of a run that begins before the node are the ends of nodes above it.
+  // The tokens [from, ...) of a run or an end that begins before the node are the last ones of
+  // nodes above it.
   const auto find_tails = [&](int64_t above, TokenCount from, size_t tier) {
     for (; above >= 0; above = placed[static_cast<size_t>(above)].parent) {
       Placed& node = placed[static_cast<size_t>(above)];
@@ -67,8 +68,10 @@ std::vector<StateManager::ShownNode> StateManager::Picture(size_t max_nodes,
           }
           if (chain.whole_runs() * run_tokens_.value() == to.value()) continue;
           if (!HasEnd(tiers_[tier], layout, chain)) continue;
-          on[tier] += to - std::max(chain.End(to).from, from);
+          const TokenCount end_from = chain.End(to).from;
+          on[tier] += to - std::max(end_from, from);
           placed.back().tail_found[tier] = true;
+          if (end_from < from) find_tails(parent, end_from, tier);
         }
         shown.back().on_tiers = std::move(on);
       });

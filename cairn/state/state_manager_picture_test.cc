@@ -87,6 +87,20 @@ TEST_CASE("a beginning that ends within a run is on a tier with the runs that go
   CHECK(nodes[1].node.tokens == 90);
 }
 
+TEST_CASE("a beginning that ends within a run is on a tier with the ends that go on from it") {
+  for (const bool with_fixed : {false, true}) {
+    MemoryObjectStore disk;
+    Kept kept({&disk}, with_fixed);
+    Tokens other = NumberTokens(40);
+    for (const TokenId token : NumberTokens(8, 5000)) other.push_back(token);
+    kept.Keep(NumberTokens(50));
+    kept.Keep(other);
+    CHECK(kept.OnTiers() == Numbers{{0}, {0}, {0}});
+    kept.manager->Flush(0);
+    CHECK(kept.OnTiers() == Numbers{{40}, {10}, {8}});
+  }
+}
+
 TEST_CASE("each tier has its own numbers, and too long paths have none") {
   MemoryObjectStore disk, store;
   {
