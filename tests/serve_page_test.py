@@ -9,7 +9,9 @@ Needs `make models` for a real model; skips, saying so, where it is absent. $CAI
 
 import json
 import pathlib
+import shutil
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -187,6 +189,45 @@ class ServePageTest(unittest.TestCase):
         before = self.do("go('chat'); await new Promise((next) => setTimeout(next, 500)); return states();")
         self.assertEqual(self.do("await new Promise((next) => setTimeout(next, 2500)); return states();"), before)
 
+    def test_the_state_view_shows_what_lies_on_tiers_and_what_was_read_back(self):
+        with tempfile.TemporaryDirectory() as folder:
+            question = {"messages": [{"role": "user", "content": LONG * 3}], "max_tokens": 4, "temperature": 0}
+            first = Server("--disk-tier", folder)
+            self.addCleanup(lambda: first.process.poll() is None and first.stop())
+            first.ask_json("/v1/chat/completions", question)
+            first.settle()
+            first.stop()
+            server = Server("--disk-tier", folder)
+            self.addCleanup(server.stop)
+            server.learn_the_cost_of_computing()
+            server.ask_json("/v1/chat/completions", question)
+            server.settle()
+            self.open("#state", server)
+            seen = self.do("""await until(() => states() > 0);
+              const boxes = (kind) => [...document.querySelectorAll('#tree rect.' + kind)].map((each) => each.getBBox());
+              const strips = [...document.querySelectorAll('#tree rect.strip')];
+              return [byId('hits').textContent, byId('tree-legend').textContent, byId('tree-table').textContent, byId('tiers').textContent,
+                      byId('kinds').textContent, boxes('area').map((box) => box.width), boxes('strip').map((box) => box.width),
+                      strips.map((each) => getComputedStyle(each).fill),
+                      getComputedStyle(byId('tree-legend').lastChild, '::before').backgroundColor];""")
+            hits, legend, rows, tiers, kinds, areas, strips, fills, tier_colour = seen
+            state = server.ask_json("/state")[1]
+            loaded = grouped(state["hits"]["tokens_by_origin"]["disk"])
+            self.assertNotEqual(loaded, "0", state)
+            self.assertIn(f"from disk {loaded} tokens", hits)
+            self.assertTrue(tiers.endswith(loaded), tiers)
+            self.assertTrue(legend.endswith("also on disk"), legend)
+            on_disk = [(node["on_tiers"]["disk"] / node["tokens"], area) for node, area
+                       in zip(state["tree"]["shown"], areas, strict=True) if node["on_tiers"]["disk"] > 0]
+            self.assertGreater(len(on_disk), 0)
+            for width, (share, area) in zip(strips, on_disk, strict=True):
+                self.assertAlmostEqual(width, share * area, delta=0.1)
+            self.assertEqual(set(fills), {tier_colour})
+            for node in state["tree"]["shown"]:
+                if tokens := node["on_tiers"]["disk"]:
+                    self.assertIn(f"{grouped(tokens)} on disk", rows)
+            self.assertIn("Rows of all tokens", kinds)
+
     # ---- keys, keyboard, phones, eyes ----
 
     def test_a_server_with_keys_is_asked_with_the_one_that_was_given_and_it_is_kept(self):
@@ -263,7 +304,8 @@ class ServePageTest(unittest.TestCase):
 
 def take_screenshot(path):
     """The state view after some requests that begin alike, beside nothing that changes from run to run but speeds."""
-    server = Server("--state-bytes", "32MiB")
+    folder = tempfile.mkdtemp()
+    server = Server("--state-bytes", "32MiB", "--disk-tier", folder)
     try:
         with chromium.Chromium() as browser:
             browser.size_window(900, 700)
@@ -276,10 +318,13 @@ def take_screenshot(path):
                     words = answer["choices"][0]["message"]
                     server.ask_json("/v1/chat/completions", {"messages": [*first, words, {"role": "user", "content": last}],
                                                              "max_tokens": 40, "seed": 1})
-            browser.evaluate("new Promise((next) => setTimeout(next, 2500))")
+            server.settle()
+            seen_all = "await until(() => list('work').Finished === '12' && list('tier-numbers')['Writes waiting'] === '0');"
+            browser.evaluate(f"(async () => {{ {HELPERS} await new Promise((next) => setTimeout(next, 2500)); {seen_all} }})()")
             browser.screenshot(path)
     finally:
         server.stop()
+        shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

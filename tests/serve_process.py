@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CAIRN = os.environ.get("CAIRN", str(ROOT / "build" / "cairn"))
@@ -60,6 +61,21 @@ class Server:
         assert status == 200, text
         assert headers["Content-Type"] == "text/event-stream"
         return [line[6:] for line in text.split("\n") if line.startswith("data: ")]
+
+    def learn_the_cost_of_computing(self):
+        """So that reads from tiers get as long as computing would take. After a start there is nothing to compare with, and
+        on a busy machine a read may rightly be given up as late. Shares nothing with what is asked without a salt."""
+        status, answer = self.ask_json("/v1/completions", {"prompt": "One two three", "max_tokens": 1, "cache_salt": "cost"})
+        assert status == 200, answer
+
+    def settle(self):
+        """Waits until something was written to tiers and nothing is left to be."""
+        for _ in range(1200):
+            writes = self.ask_json("/state")[1]["writes"]
+            if writes["waiting"] == 0 and writes["done"] > 0:
+                return
+            time.sleep(0.05)
+        raise AssertionError("the tiers never took what was kept")
 
     def metric(self, name):
         _, _, text = self.ask("/metrics")

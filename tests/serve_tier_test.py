@@ -39,15 +39,6 @@ class ServeTierTest(unittest.TestCase):
         details = answer["usage"]["prompt_tokens_details"]
         return answer["choices"][0]["message"]["content"], answer["usage"]["prompt_tokens"], details
 
-    def settle(self, server):
-        """Waits until nothing is left to be written."""
-        for _ in range(600):
-            writes = server.ask_json("/state")[1]["writes"]
-            if writes["waiting"] == 0 and writes["done"] > 0:
-                return
-            time.sleep(0.05)
-        self.fail("the tier never took what was kept")
-
     def test_a_conversation_goes_on_from_the_disk_after_an_orderly_end_and_after_a_kill(self):
         for with_signal in (signal.SIGTERM, signal.SIGKILL):
             with self.subTest(with_signal.name):
@@ -56,14 +47,19 @@ class ServeTierTest(unittest.TestCase):
                 text, tokens, details = self.ask(first, "Where does the boat wait?")
                 self.assertEqual(details["cached_tokens"], 0)
                 if with_signal == signal.SIGKILL:
-                    self.settle(first)
+                    first.settle()
                 first.stop(with_signal)
 
                 second = self.start(*flags)
+                second.learn_the_cost_of_computing()
                 again, _, details = self.ask(second, "Where does the boat wait?")
                 self.assertEqual(again, text)
                 self.assertGreater(details["cached_tokens"], tokens - 260)
                 self.assertEqual(details["cached_tokens_by_tier"]["disk"], details["cached_tokens"])
+                state = second.ask_json("/state")[1]
+                self.assertEqual(state["hits"]["tokens_by_origin"], {"memory": 0, "disk": details["cached_tokens"]})
+                self.assertEqual(state["tiers"][0]["tokens_loaded"], details["cached_tokens"])
+                self.assertGreater(sum(node["on_tiers"]["disk"] for node in state["tree"]["shown"]), tokens - 260)
                 other, _, details = self.ask(second, "What begins?")
                 self.assertGreater(details["cached_tokens_by_tier"]["memory"], 500)
                 second.stop()
@@ -93,7 +89,7 @@ class ServeTierTest(unittest.TestCase):
         flags = ("--store", f"redis://127.0.0.1:{port}")
         left, right = self.start(*flags), self.start(*flags)
         text, _, _ = self.ask(left, "Where does the boat wait?")
-        self.settle(left)
+        left.settle()
         for _ in range(100):  # the other one looks at the index now and then
             again, _, details = self.ask(right, "Where does the boat wait?", cache_salt="")
             if details["cached_tokens"] > 0:

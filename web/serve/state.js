@@ -3,6 +3,12 @@
 const kPollMs = 1000;
 const kLeafPixelsMax = 16;
 const kTreePixelsMax = 420;
+const kStripPixels = 3;
+const kFirstTierColour = 3;
+
+function tierColour(index) {
+  return `s${(kFirstTierColour + index) % kColours}`;
+}
 
 function numbers(place, entries) {
   place.replaceChildren(...entries.map(([name, value]) => html("div", {}, html("dt", {}, name), html("dd", {}, value))));
@@ -27,8 +33,31 @@ function budgetParts({ occupancy, bytes_by_use: use }) {
 
 function hitParts(hits) {
   const computed = hits.tokens_asked - hits.tokens_from_memory - hits.tokens_loaded;
-  return [["from memory", hits.tokens_from_memory], ["from tiers", hits.tokens_loaded], ["computed", computed]]
+  return [...Object.entries(hits.tokens_by_origin).map(([name, tokens]) => [`from ${name}`, tokens]), ["computed", computed]]
     .map(([label, tokens]) => ({ label, bytes: tokens, text: `${grouped(tokens)} tokens` }));
+}
+
+function kindEntries(classes) {
+  const names = { rows: "Rows of all tokens", window: "Rows of a window of", chunk: "Rows of a chunk of", fixed: "Regions that don't grow" };
+  return classes.map(({ kind, tokens, live_bytes: bytes }) =>
+    [tokens === null ? names[kind] : `${names[kind]} ${grouped(tokens)}`, shortBytes(bytes)]);
+}
+
+// "512 on disk, 96 on store"
+function onTiers(node) {
+  if (node.on_tiers === null) return "not looked up";
+  const parts = Object.entries(node.on_tiers).filter(([, tokens]) => tokens > 0);
+  return parts.map(([name, tokens]) => `${grouped(tokens)} on ${name}`).join(", ") || "none";
+}
+
+// What of a node is on tiers, too: a strip for each along the node's lower edge, one above the other.
+function tierStrips(node, { x, y, width, height }) {
+  const tiers = Object.values(node.on_tiers || {});
+  const strip = Math.min(kStripPixels, height / (tiers.length + 1));
+  return tiers.flatMap((tokens, index) => tokens === 0 ? [] : [svg("rect", {
+    class: `strip ${tierColour(index)}`,
+    x, y: y + height - strip * (index + 1), width: (width * tokens) / node.tokens, height: strip,
+  })]);
 }
 
 // Each node with where it lies: from how many tokens on, and which of the leaves are below it.
@@ -64,15 +93,15 @@ function drawTree(place, tree) {
   const width = Math.max(place.clientWidth, 240);
   const leaf = Math.min(kLeafPixelsMax, kTreePixelsMax / leaves);
   const longest = Math.max(...placed.map((node) => node.from + node.tokens), 1);
-  const rects = placed.map((node) => {
-    const text = `tokens ${grouped(node.from)} to ${grouped(node.from + node.tokens)}: ${shortBytes(node.bytes)}`;
-    return svg("rect", {
-      class: `area ${node.locked ? "s1" : "s2"}`,
+  const rects = placed.flatMap((node) => {
+    const text = `tokens ${grouped(node.from)} to ${grouped(node.from + node.tokens)}: ${shortBytes(node.bytes)}; on tiers: ${onTiers(node)}`;
+    const area = {
       x: (width * node.from) / longest,
       y: node.top * leaf,
       width: Math.max((width * node.tokens) / longest, 1),
       height: node.leaves * leaf,
-    }, svg("title", {}, text));
+    };
+    return [svg("rect", { class: `area ${node.locked ? "s1" : "s2"}`, ...area }, svg("title", {}, text)), ...tierStrips(node, area)];
   });
   const label = `${grouped(placed.length)} of ${grouped(tree.nodes)} runs of tokens, the longest path has ${grouped(longest)} tokens`;
   const height = leaves * leaf;
@@ -88,6 +117,7 @@ function treeRows(tree) {
   return placed.map((node) => [
     `${grouped(node.from)} to ${grouped(node.from + node.tokens)}`,
     grouped(node.bytes), grouped(node.points), grouped(node.children), node.locked ? "yes" : "no",
+    onTiers(node),
   ]);
 }
 
@@ -123,6 +153,7 @@ class StateView {
     const { occupancy, tree, hits, engine } = state;
     this.state = state;
     element("budget").replaceChildren(...bar(budgetParts(state), `Budget of ${shortBytes(occupancy.budget_bytes)}`));
+    numbers(element("kinds"), kindEntries(occupancy.classes));
     element("hits").replaceChildren(
       html("p", { id: "hit-rate" }, `${(100 * hits.rate).toFixed(1)} % of ${grouped(hits.tokens_asked)} tokens were at hand.`),
       ...bar(hitParts(hits), "Tokens of prompts"));
@@ -139,12 +170,16 @@ class StateView {
       ["Answer tokens", grouped(engine.answer_tokens)],
     ]);
     drawTree(element("tree"), tree);
+    element("tree-legend").replaceChildren(
+      html("li", { class: "s1" }, "kept and in use: an answer goes on from it"),
+      html("li", { class: "s2" }, "kept, may go when room is wanted"),
+      ...state.tiers.map(({ name }, index) => html("li", { class: tierColour(index) }, `also on ${name}`)));
     numbers(element("tree-numbers"), [
       ["Runs of tokens", grouped(tree.nodes)], ["Points", grouped(tree.points)],
       ["Evictions", grouped(tree.evictions)], ["Evicted tokens", grouped(tree.evicted_tokens)],
       ["Policy", tree.policy],
     ]);
-    element("tree-table").replaceChildren(table(["Tokens", "Bytes", "Points", "Go on from it", "In use"], treeRows(tree)));
+    element("tree-table").replaceChildren(table(["Tokens", "Bytes", "Points", "Go on from it", "In use", "On tiers"], treeRows(tree)));
     this.showTiers(state);
     document.body.dataset.states = Number(document.body.dataset.states || 0) + 1;
   }
@@ -154,7 +189,8 @@ class StateView {
     element("tier-problem").textContent = problem === null ? "" : problem;
     element("tiers").replaceChildren(tiers.length === 0
       ? html("p", {}, "None: what has to go from memory is computed again.")
-      : table(["Tier", "Objects", "Bytes"], tiers.map((tier) => [tier.name, grouped(tier.objects), grouped(tier.bytes)])));
+      : table(["Tier", "Objects", "Bytes", "Tokens read back"],
+        tiers.map((tier) => [tier.name, grouped(tier.objects), grouped(tier.bytes), grouped(tier.tokens_loaded)])));
     numbers(element("tier-numbers"), tiers.length === 0 ? [] : [
       ["Loads", grouped(loads.done)], ["Loads failed", grouped(loads.failed)],
       ["Loads late or declined", grouped(loads.late + loads.declined)],
