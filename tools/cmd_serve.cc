@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cairn/base/env.h"
+#include "cairn/base/heap.h"
 #include "cairn/engine/engine.h"
 #include "cairn/serve/api_server.h"
 #include "cairn/serve/engine_service.h"
@@ -178,6 +179,7 @@ Status ServeUntilStopped(const ServeArgs& args, Serving& serving, ApiServerOptio
 }
 
 Status Serve(const ServeArgs& args) {
+  ReturnFreedMemory();
   CAIRN_TRY(CheckSamplingOptions(args.sampling));
   ApiServerOptions options;
   CAIRN_ASSIGN(options.keys, args.Keys());

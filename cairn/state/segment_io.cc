@@ -79,6 +79,26 @@ Result<bool> ForPayload(Window& window, const Record& record, Take take) {
   return true;
 }
 
+// Reads a record and proves it by its header in the file and by its sum; `take` gets the payload.
+template <class Take>
+Result<RecordReading> ProveRecord(const File& file, const SegmentIdentity& identity,
+                                  const Record& record, std::span<std::byte> buffer, Take take) {
+  Window window(file, record.end(), buffer);
+  CAIRN_ASSIGN(const std::span<const std::byte> head, window.At(record.offset, kRecordHeaderBytes));
+  const auto found = DecodeRecordHeader(identity, record.offset, record.end(), head);
+  if (!found || found->kind != record.kind || found->key != record.key ||
+      found->payload_bytes != record.payload_bytes) {
+    return RecordReading::kDamaged;
+  }
+  Checksum sum(identity.salt);
+  CAIRN_ASSIGN(const bool whole, ForPayload(window, *found, [&](auto part) {
+                 sum.Update(part);
+                 take(part);
+               }));
+  const bool intact = whole && sum.Finish() == found->payload_sum;
+  return intact ? RecordReading::kIntact : RecordReading::kDamaged;
+}
+
 // The records that an index lists, or nothing where there is no sound one.
 Result<std::optional<SegmentContents>> ReadByIndex(const File& file,
                                                    const SegmentIdentity& identity,
@@ -162,10 +182,14 @@ Status BlockWriter::Append(std::span<const std::byte> bytes) {
 
 Status BlockWriter::AppendRecord(const SegmentIdentity& identity, const Record& record,
                                  std::span<const std::span<const std::byte>> pieces) {
-  CAIRN_CHECK(record.offset == offset_ + filled_);
-  CAIRN_TRY(Append(EncodeRecordHeader(identity, record)));
+  CAIRN_TRY(AppendHeader(identity, record));
   for (const std::span<const std::byte> piece : pieces) CAIRN_TRY(Append(piece));
   return Pad();
+}
+
+Status BlockWriter::AppendHeader(const SegmentIdentity& identity, const Record& record) {
+  CAIRN_CHECK(record.offset == offset_ + filled_);
+  return Append(EncodeRecordHeader(identity, record));
 }
 
 Status BlockWriter::Pad() {
@@ -186,21 +210,36 @@ Status BlockWriter::Finish() {
 Result<RecordReading> ReadRecord(const File& file, const SegmentIdentity& identity,
                                  const Record& record, std::span<const std::span<std::byte>> pieces,
                                  std::span<std::byte> buffer) {
-  Window window(file, record.end(), buffer);
-  CAIRN_ASSIGN(const std::span<const std::byte> head, window.At(record.offset, kRecordHeaderBytes));
-  const auto found = DecodeRecordHeader(identity, record.offset, record.end(), head);
-  if (!found || found->kind != record.kind || found->key != record.key ||
-      found->payload_bytes != record.payload_bytes) {
-    return RecordReading::kDamaged;
-  }
   Scatter scatter(pieces);
-  Checksum sum(identity.salt);
-  CAIRN_ASSIGN(const bool whole, ForPayload(window, *found, [&](auto part) {
-                 sum.Update(part);
-                 scatter.Put(part);
-               }));
-  const bool intact = whole && sum.Finish() == found->payload_sum;
-  return intact ? RecordReading::kIntact : RecordReading::kDamaged;
+  return ProveRecord(file, identity, record, buffer, [&](auto part) { scatter.Put(part); });
+}
+
+Result<RecordCheck> CheckRecord(const File& file, const SegmentIdentity& identity,
+                                const Record& record, const SegmentIdentity& to,
+                                std::span<std::byte> buffer) {
+  Checksum there(to.salt);
+  CAIRN_ASSIGN(const RecordReading reading,
+               ProveRecord(file, identity, record, buffer, [&](auto part) { there.Update(part); }));
+  return RecordCheck{.reading = reading, .sum_there = there.Finish()};
+}
+
+Result<RecordReading> WriteCopy(const File& file, const Record& record, std::span<std::byte> buffer,
+                                BlockWriter& to, const SegmentIdentity& to_identity,
+                                const Record& copy) {
+  CAIRN_CHECK(copy.payload_bytes == record.payload_bytes);
+  CAIRN_TRY(to.AppendHeader(to_identity, copy));
+  Window window(file, record.end(), buffer);
+  Checksum sum(to_identity.salt);
+  Status written;
+  const Result<bool> whole = ForPayload(window, record, [&](auto part) {
+    sum.Update(part);
+    if (written) written = to.Append(part);
+  });
+  CAIRN_TRY(written);
+  if (!whole || !*whole || sum.Finish() != copy.payload_sum) return RecordReading::kDamaged;
+  CAIRN_TRY(to.Pad());
+  CAIRN_TRY(to.Finish());
+  return RecordReading::kIntact;
 }
 
 Result<SegmentContents> ReadSegment(const File& file, SegmentId id, std::span<std::byte> buffer) {

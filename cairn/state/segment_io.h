@@ -72,6 +72,8 @@ class BlockWriter {
   // The record's offset must be where the writer is.
   Status AppendRecord(const SegmentIdentity& identity, const Record& record,
                       std::span<const std::span<const std::byte>> pieces);
+  // The same in parts: the header, then the payload by Append, then Pad.
+  Status AppendHeader(const SegmentIdentity& identity, const Record& record);
   // Zeros up to the next block.
   Status Pad();
   // Writes what is buffered; only after Pad.
@@ -92,6 +94,23 @@ enum class RecordReading { kIntact, kDamaged };
 Result<RecordReading> ReadRecord(const File& file, const SegmentIdentity& identity,
                                  const Record& record, std::span<const std::span<std::byte>> pieces,
                                  std::span<std::byte> buffer);
+
+// Proves the record as ReadRecord does, without moving it, and says the sum that it has in the
+// segment `to`. Errors: the system's.
+struct RecordCheck {
+  RecordReading reading = RecordReading::kIntact;
+  Sum128 sum_there;
+};
+Result<RecordCheck> CheckRecord(const File& file, const SegmentIdentity& identity,
+                                const Record& record, const SegmentIdentity& to,
+                                std::span<std::byte> buffer);
+
+// Writes `copy`, whose sum CheckRecord said, with the payload of `record`, through the buffers that
+// the reader and the writer have, however long it is. kDamaged: what is read now isn't what was
+// checked, or can't be read; what was written then is no record. Errors: of writing.
+Result<RecordReading> WriteCopy(const File& file, const Record& record, std::span<std::byte> buffer,
+                                BlockWriter& to, const SegmentIdentity& to_identity,
+                                const Record& copy);
 
 struct SegmentContents {
   SegmentIdentity identity;

@@ -104,6 +104,82 @@ TEST_CASE("objects of all sizes are written, found and read back, with an index 
   }
 }
 
+// Into an empty segment, which has another salt and so other sums.
+struct Copied {
+  static constexpr SegmentIdentity kThere{SegmentId(9), 0x5678};
+  SimulatedFileSystem files{1};
+  std::unique_ptr<File> file = *files.OpenDirect(kPath, FileOpening::kCreate);
+  BlockBuffer buffer;
+
+  Result<RecordReading> Write(Written& from, const Record& record, const Record& copy) {
+    BlockWriter writer(*file, copy.offset, buffer.bytes());
+    return WriteCopy(*from.file, record, from.buffer.bytes(), writer, kThere, copy);
+  }
+};
+
+TEST_CASE("objects of all sizes are copied to another segment bit for bit") {
+  Written written(kSizes);
+  for (size_t i = 0; i < written.records.size(); ++i) {
+    CAPTURE(i);
+    Copied copied;
+    Record copy = written.records[i];
+    copy.offset = kBlockBytes * (i + 1);
+    const auto check = CheckRecord(*written.file, kIdentity, written.records[i], Copied::kThere,
+                                   written.buffer.bytes());
+    REQUIRE(check);
+    CHECK(check->reading == RecordReading::kIntact);
+    copy.payload_sum = check->sum_there;
+    const auto writing = copied.Write(written, written.records[i], copy);
+    REQUIRE(writing);
+    CHECK(*writing == RecordReading::kIntact);
+    CHECK(*copied.file->Size() == copy.end());
+    std::vector<std::byte> payload(copy.payload_bytes);
+    const std::span<std::byte> to(payload);
+    const auto reading =
+        ReadRecord(*copied.file, Copied::kThere, copy, std::span(&to, 1), copied.buffer.bytes());
+    REQUIRE(reading);
+    CHECK(*reading == RecordReading::kIntact);
+    CHECK(payload == written.payloads[i]);
+  }
+}
+
+TEST_CASE("a copy of what is damaged, or was changed after it was checked, is no object") {
+  Written written(kSizes);
+  const Record& record = written.records[6];  // longer than a buffer
+  const auto check = [&] {
+    return CheckRecord(*written.file, kIdentity, record, Copied::kThere, written.buffer.bytes());
+  };
+  auto checked = check();
+  REQUIRE(checked);
+  Record copy = record;
+  copy.payload_sum = checked->sum_there;
+  for (const uint64_t at : {uint64_t{0}, copy.payload_bytes - 1}) {
+    CAPTURE(at);
+    written.Flip(record.payload_offset() + at);
+    checked = check();
+    REQUIRE(checked);
+    CHECK(checked->reading == RecordReading::kDamaged);
+    Copied copied;
+    const auto writing = copied.Write(written, record, copy);
+    REQUIRE(writing);
+    CHECK(*writing == RecordReading::kDamaged);
+    REQUIRE(copied.file->Truncate(copy.end()));
+    std::vector<std::byte> payload(copy.payload_bytes);
+    const std::span<std::byte> to(payload);
+    const auto reading =
+        ReadRecord(*copied.file, Copied::kThere, copy, std::span(&to, 1), copied.buffer.bytes());
+    REQUIRE(reading);
+    CHECK(*reading == RecordReading::kDamaged);
+    written.Flip(record.payload_offset() + at);
+  }
+  // The file was cut off meanwhile.
+  REQUIRE(written.file->Truncate(record.offset + BlockBuffer::kBytes));
+  Copied copied;
+  const auto writing = copied.Write(written, record, copy);
+  REQUIRE(writing);
+  CHECK(*writing == RecordReading::kDamaged);
+}
+
 TEST_CASE("a flipped bit of a header or payload damages its object, and no other") {
   Written segment(kSizes);
   for (size_t broken = 0; broken < kSizes.size(); ++broken) {

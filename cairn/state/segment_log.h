@@ -113,7 +113,8 @@ class SegmentLog {
   Result<bool> CopyRecord(const File& from, Place place, Reservation& copies);
 
   std::optional<Place> FindVisible(const ObjectKey& key) const;  // under mutex_
-  void LoseSegment(SegmentId id);
+  void LoseSegment(SegmentId id);                                // under mutex_
+  bool LoseRecord(Place place);                                  // under mutex_
 
   Options options_;
   std::unique_ptr<FileLock> lock_;

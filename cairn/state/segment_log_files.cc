@@ -177,33 +177,40 @@ Result<bool> SegmentLog::CopyRecord(const File& from, Place place, Reservation& 
     record = index_.RecordAt(place);
     identity = index_.FindSegment(place.segment)->identity;
   }
-  std::vector<std::byte> payload(record.payload_bytes);
-  const std::span<std::byte> to(payload);
   BlockBuffers::Loan buffer(buffers_);
-  const auto reading = ReadRecord(from, identity, record, std::span(&to, 1), buffer.bytes());
-  const bool intact = reading && *reading == RecordReading::kIntact;
+  const auto check = CheckRecord(from, identity, record, copies.segment, buffer.bytes());
+  const bool intact = check && check->reading == RecordReading::kIntact;
+  Record copy;
   {
     const std::lock_guard lock(mutex_);
     if (!index_.IsCurrent(place)) return false;
-    if (!intact && record.kind == RecordKind::kObject) {
-      index_.RemoveAt(record.key, place);
-      ++counters_.damaged;
-      return false;
-    }
+    if (!intact && record.kind == RecordKind::kObject) return LoseRecord(place);
     if (!HasRoomFor(record.payload_bytes)) {
       if (record.kind == RecordKind::kObject) return false;
       return Fail(ErrorCode::kExhausted, "{}: no room to compact into", options_.folder);
     }
     copies.places.push_back(index_.Reserve(*open_, record));
-    record = index_.RecordAt(copies.places.back());
+    copy = index_.RecordAt(copies.places.back());
   }
-  const std::span<const std::byte> bytes(payload);
-  record.payload_sum = PayloadSum(copies.segment, std::span(&bytes, 1));
-  copies.records.push_back(record);
-  BlockWriter writer(*open_file_, record.offset, buffer.bytes());
-  CAIRN_TRY(writer.AppendRecord(copies.segment, record, std::span(&bytes, 1)));
-  CAIRN_TRY(writer.Finish());
-  return true;
+  // A tombstone counts even where its bytes are damaged: it has no payload.
+  copy.payload_sum = intact ? check->sum_there : PayloadSum(copies.segment, {});
+  copies.records.push_back(copy);
+  BlockBuffers::Loan to_buffer(buffers_);
+  BlockWriter writer(*open_file_, copy.offset, to_buffer.bytes());
+  CAIRN_ASSIGN(const RecordReading reading,
+               WriteCopy(from, record, buffer.bytes(), writer, copies.segment, copy));
+  if (reading == RecordReading::kIntact) return true;
+  const std::lock_guard lock(mutex_);
+  index_.Abandon(copies.places.back());
+  copies.places.pop_back();
+  copies.records.pop_back();
+  return LoseRecord(place);
+}
+
+// Always false: there is nothing to copy any more.
+bool SegmentLog::LoseRecord(Place place) {
+  if (index_.RemoveAt(index_.RecordAt(place).key, place)) ++counters_.damaged;
+  return false;
 }
 
 Result<std::unique_ptr<SegmentLog>> SegmentLog::Open(const Options& options) {
