@@ -87,6 +87,21 @@ class RunTierTest(unittest.TestCase):
             cairn("state", "gc", self.tier)
             cairn("state", "verify", self.tier)
 
+    def test_state_of_keys_under_other_standards_is_never_read(self):
+        for model in self.each_model():
+            standards = self.folder / f"{model.stem}.safetensors"
+            turned = ("-ctk", "q8_0+std", "-ctv", "q8_0+rot", "--key-standards", standards)
+            cold = self.run_model(model, self.prompt, *turned)
+            self.run_model(model, self.prompt, *turned, "--disk-tier", self.tier)
+            again = self.run_model(model, self.prompt, *turned, "--disk-tier", self.tier)
+            self.assertGreater(again["loaded_tokens"], 0)
+            self.assertEqual(again["tokens"], cold["tokens"])
+            data = bytearray(standards.read_bytes())
+            data[-3] ^= 1  # of the last spread: another number, hardly
+            standards.write_bytes(data)
+            other = self.run_model(model, self.prompt, *turned, "--disk-tier", self.tier)
+            self.assertEqual(other["loaded_tokens"], 0)
+
     def test_a_tier_that_another_process_has_is_refused_by_name(self):
         for model in self.each_model():
             self.tier.mkdir()

@@ -1,4 +1,6 @@
-// A text of many kinds, about a thousand tokens, over which keys of a model are measured.
+// A text of many kinds, about a thousand tokens, over which keys of a model are measured. Not the
+// one that `cairn eval` reads when it is given none: forms are not to be judged by what they were
+// fitted to.
 #ifndef CAIRN_TOOLS_MEASURING_TEXT_H_
 #define CAIRN_TOOLS_MEASURING_TEXT_H_
 

@@ -23,6 +23,11 @@ const Rows* StandardizedRows(const LayerState& layer) {
   return nullptr;
 }
 
+bool AreUsable(const KeyStandards::Layer& layer) {
+  return std::ranges::all_of(layer.mean, [](float m) { return std::isfinite(m); }) &&
+         std::ranges::all_of(layer.spread, [](float s) { return std::isfinite(s) && s > 0; });
+}
+
 // Of each channel of a head: what it shares with the channel that turns with it.
 void AveragePairs(const TurningPairs& pairs, int64_t width, std::span<double> values) {
   for (size_t head = 0; head < values.size(); head += static_cast<size_t>(width)) {
@@ -73,6 +78,12 @@ Status CheckStandards(const KeyStandards& standards, const ModelSpec& model,
       return Fail(ErrorCode::kInvalidArgument,
                   "keys of layer {} can't be standardised: their means and spreads are not of this "
                   "model",
+                  i);
+    }
+    if (!AreUsable(standards.layers[i])) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "keys of layer {} can't be standardised: means must be finite, spreads finite "
+                  "and above 0",
                   i);
     }
   }

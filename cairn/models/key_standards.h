@@ -36,7 +36,8 @@ struct KeyStandards {
   bool operator==(const KeyStandards&) const = default;
 };
 
-// kInvalidArgument: rows are to be standardised and there is nothing for them, or of another shape.
+// kInvalidArgument: rows are to be standardised and there is nothing for them, or of another shape,
+// or numbers that can't be divided by.
 Status CheckStandards(const KeyStandards& standards, const ModelSpec& model,
                       const StateSpec& state);
 

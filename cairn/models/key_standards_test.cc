@@ -116,6 +116,14 @@ TEST_CASE("standards of another model are refused, and no two have one digest") 
   CHECK(standards.Digest() != other.Digest());
   other.layers[0].spread.pop_back();
   CHECK_FALSE(CheckStandards(other, model, state));
+  for (const float spread : {0.0f, -1.0f, HUGE_VALF, std::nanf("")}) {
+    KeyStandards unusable = standards;
+    unusable.layers[0].spread[5] = spread;
+    CHECK_FALSE(CheckStandards(unusable, model, state));
+  }
+  KeyStandards infinite = standards;
+  infinite.layers[0].mean[0] = -HUGE_VALF;
+  CHECK_FALSE(CheckStandards(infinite, model, state));
   CHECK(KeyStandards().Digest().empty());
   rows.transform = RowTransform::kRotated;
   state.layers[0].components[0] = rows;

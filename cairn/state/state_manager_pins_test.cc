@@ -6,30 +6,13 @@
 
 #include "cairn/state/prefix_tree_model_for_tests.h"
 #include "cairn/state/state_manager.h"
+#include "cairn/state/tier_for_tests.h"
 
 namespace cairn {
 namespace {
 
 constexpr int64_t kRow = 32;
 constexpr int64_t kMemory = 64;  // the Fixed component's bytes
-
-StateLayout MakeLayout(bool with_fixed) {
-  Rows rows;
-  rows.name = "keys";
-  rows.width = 16;
-  Fixed fixed;
-  fixed.name = "memory";
-  fixed.elements = ElementCount(16);
-  LayerState layer{.components = {rows}};
-  if (with_fixed) layer.components.emplace_back(fixed);
-  return *StateLayout::Make({.layers = {layer}});
-}
-
-Tokens Numbers(int64_t count, int32_t first = 0) {
-  Tokens tokens;
-  for (int64_t i = 0; i < count; ++i) tokens.emplace_back(first + static_cast<int32_t>(i));
-  return tokens;
-}
 
 Tokens Joined(Tokens a, const Tokens& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -40,7 +23,7 @@ Tokens Joined(Tokens a, const Tokens& b) {
 class Keeper {
  public:
   explicit Keeper(bool with_fixed) {
-    store_ = *StateStore::Make(MakeLayout(with_fixed), {.budget = Bytes(1 << 20)});
+    store_ = PatternStore(with_fixed);
     manager_ = *StateManager::Make(*store_, {});
   }
   StateManager& manager() { return *manager_; }
@@ -74,7 +57,7 @@ class Keeper {
 
 TEST_CASE("thirty-two pins of one path take its bytes once, and each only its own end") {
   Keeper keeper(/*with_fixed=*/false);
-  const Tokens shared = Numbers(128);
+  const Tokens shared = NumberTokens(128);
   keeper.Read(shared);
   std::vector<PinId> pins;
   for (int i = 0; i < 32; ++i) pins.push_back(keeper.Pin(shared));
@@ -83,7 +66,7 @@ TEST_CASE("thirty-two pins of one path take its bytes once, and each only its ow
   CHECK(use.tokens == TokenCount(128));
   CHECK(use.bytes == Bytes(128 * kRow));
   CHECK(use.alone == Bytes(0));
-  const Tokens longer = Joined(shared, Numbers(32, 1000));
+  const Tokens longer = Joined(shared, NumberTokens(32, 1000));
   keeper.Read(longer);
   const PinId own = keeper.Pin(longer);
   CHECK(keeper.manager().UseOf(own).bytes == Bytes(160 * kRow));
@@ -102,8 +85,8 @@ TEST_CASE("thirty-two pins of one path take its bytes once, and each only its ow
 TEST_CASE("a pin holds its own tokens, not what others have read behind them") {
   for (const bool with_fixed : {false, true}) {
     Keeper keeper(with_fixed);
-    keeper.Read(Numbers(160));
-    const PinId pin = keeper.Pin(Numbers(64));
+    keeper.Read(NumberTokens(160));
+    const PinId pin = keeper.Pin(NumberTokens(64));
     const StateManager::PinUse use = keeper.manager().UseOf(pin);
     CHECK(use.tokens == TokenCount(64));
     CHECK(use.bytes == Bytes(64 * kRow));
@@ -117,18 +100,18 @@ TEST_CASE("a pin holds its own tokens, not what others have read behind them") {
 
 TEST_CASE("what a pin holds includes the points to resume from") {
   Keeper keeper(/*with_fixed=*/true);
-  keeper.Read(Numbers(64));
-  keeper.Read(Numbers(96));
-  const PinId pin = keeper.Pin(Numbers(96));
+  keeper.Read(NumberTokens(64));
+  keeper.Read(NumberTokens(96));
+  const PinId pin = keeper.Pin(NumberTokens(96));
   CHECK(keeper.manager().UseOf(pin).bytes == Bytes(96 * kRow + 2 * kMemory));
   keeper.manager().MakeRoom(keeper.store().stats().budget);
-  CHECK(keeper.AtHand(Numbers(100)) == TokenCount(96));
+  CHECK(keeper.AtHand(NumberTokens(100)) == TokenCount(96));
   keeper.manager().Unpin(pin);
 }
 
 TEST_CASE("a path of tokens that nothing is known of is pinned for nothing") {
   Keeper keeper(/*with_fixed=*/false);
-  const PinId pin = keeper.Pin(Numbers(64));
+  const PinId pin = keeper.Pin(NumberTokens(64));
   CHECK(keeper.manager().UseOf(pin).tokens == TokenCount(0));
   CHECK(keeper.manager().UseOf(pin).bytes == Bytes(0));
   keeper.manager().Unpin(pin);
@@ -138,13 +121,13 @@ TEST_CASE("a path of tokens that nothing is known of is pinned for nothing") {
 TEST_CASE("forgetting all drops what goes on from the tokens, but nothing that is pinned or kept") {
   for (const bool with_fixed : {false, true}) {
     Keeper keeper(with_fixed);
-    const Tokens shared = Numbers(64);
-    const Tokens left = Joined(shared, Numbers(32, 100));
-    const Tokens left_on = Joined(left, Numbers(32, 500));
-    const Tokens right = Joined(shared, Numbers(32, 200));
+    const Tokens shared = NumberTokens(64);
+    const Tokens left = Joined(shared, NumberTokens(32, 100));
+    const Tokens left_on = Joined(left, NumberTokens(32, 500));
+    const Tokens right = Joined(shared, NumberTokens(32, 200));
     for (const Tokens& each : {shared, left, left_on, right}) keeper.Read(each);
     const Bytes all = keeper.store().LiveBytes();
-    CHECK(keeper.ForgetAll(Joined(left, Numbers(3, 900))) == Bytes(0));  // nothing begins so
+    CHECK(keeper.ForgetAll(Joined(left, NumberTokens(3, 900))) == Bytes(0));  // nothing begins so
     CHECK(keeper.ForgetAll(left, 64) == Bytes(64 * kRow + (with_fixed ? 2 * kMemory : 0)));
     CHECK(keeper.AtHand(left) == TokenCount(64));
     CHECK(keeper.AtHand(right) == TokenCount(96));
@@ -152,7 +135,8 @@ TEST_CASE("forgetting all drops what goes on from the tokens, but nothing that i
     CHECK(keeper.ForgetAll(shared) == Bytes(0));
     keeper.manager().Unpin(pin);
     keeper.Read(left);
-    CHECK(keeper.ForgetAll(Joined(left, Numbers(1, 7)), 64) > Bytes(0));  // a token was never read
+    CHECK(keeper.ForgetAll(Joined(left, NumberTokens(1, 7)), 64) >
+          Bytes(0));  // a token was never read
     CHECK(keeper.ForgetAll(shared) > Bytes(0));
     CHECK(keeper.store().LiveBytes() == Bytes(0));
     CHECK(all > Bytes(0));

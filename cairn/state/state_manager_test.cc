@@ -7,35 +7,18 @@
 #include <vector>
 
 #include "cairn/state/prefix_tree_model_for_tests.h"
+#include "cairn/state/tier_for_tests.h"
 
 namespace cairn {
 namespace {
 
 constexpr int64_t kRow = 32;
 
-StateLayout MakeLayout(bool with_fixed) {
-  Rows rows;
-  rows.name = "keys";
-  rows.width = 16;
-  Fixed fixed;
-  fixed.name = "memory";
-  fixed.elements = ElementCount(16);
-  LayerState layer{.components = {rows}};
-  if (with_fixed) layer.components.emplace_back(fixed);
-  return *StateLayout::Make({.layers = {layer}});
-}
-
-Tokens Numbers(int64_t count, int32_t first = 0) {
-  Tokens tokens;
-  for (int64_t i = 0; i < count; ++i) tokens.emplace_back(first + static_cast<int32_t>(i));
-  return tokens;
-}
-
 // A store and its manager, fed as an engine would.
 class Fed {
  public:
   explicit Fed(bool with_fixed, Bytes budget = Bytes(1 << 20)) {
-    store_ = *StateStore::Make(MakeLayout(with_fixed), {.budget = budget});
+    store_ = PatternStore(with_fixed, budget);
     manager_ = *StateManager::Make(*store_, {});
   }
   StateManager& manager() { return *manager_; }
@@ -71,7 +54,7 @@ class Fed {
 TEST_CASE("A lease begins with what others have read, but for its last token") {
   for (const bool with_fixed : {false, true}) {
     Fed fed(with_fixed);
-    const Tokens first = Numbers(100);
+    const Tokens first = NumberTokens(100);
     const LeaseId a = fed.Open(first);
     REQUIRE(fed.Read(a, first));
     fed.Close(a, first);
@@ -93,7 +76,7 @@ TEST_CASE("A lease begins with what others have read, but for its last token") {
 
 TEST_CASE("A fork reads on by itself") {
   Fed fed(/*with_fixed=*/true);
-  const Tokens prompt = Numbers(40);
+  const Tokens prompt = NumberTokens(40);
   const LeaseId a = fed.Open(prompt);
   REQUIRE(fed.Read(a, prompt));
   const Result<LeaseId> b = fed.manager().Fork(a);
@@ -111,15 +94,15 @@ TEST_CASE("A fork reads on by itself") {
 
 TEST_CASE("What is live stays and what is kept goes when bytes are short") {
   Fed fed(/*with_fixed=*/false, Bytes(100 * kRow));
-  const Tokens kept = Numbers(64);
+  const Tokens kept = NumberTokens(64);
   const LeaseId a = fed.Open(kept);
   REQUIRE(fed.Read(a, kept));
   fed.Close(a, kept);
-  const Tokens live = Numbers(80, 1000);
+  const Tokens live = NumberTokens(80, 1000);
   const LeaseId b = fed.Open(live);
   REQUIRE(fed.Read(b, live));
   CHECK(fed.manager().tree().stats().evictions > 0);
-  const Tokens other = Numbers(64, 2000);
+  const Tokens other = NumberTokens(64, 2000);
   const LeaseId c = fed.Open(other);
   CHECK_FALSE(fed.Read(c, other).has_value());
   fed.manager().Drop(c);
@@ -130,14 +113,14 @@ TEST_CASE("What is live stays and what is kept goes when bytes are short") {
 TEST_CASE("what is pinned stays when bytes are short, and goes when it is unpinned") {
   for (const bool with_fixed : {false, true}) {
     Fed fed(with_fixed, Bytes(200 * kRow));
-    const Tokens pinned = Numbers(64);
+    const Tokens pinned = NumberTokens(64);
     LeaseId id = fed.Open(pinned);
     REQUIRE(fed.Read(id, pinned));
     fed.Close(id, pinned);
     const PinId pin = fed.manager().Pin(StateKey{}, pinned);
     CHECK(fed.manager().PinnedTokens(pin) == TokenCount(64));
     for (int32_t i = 1; i < 5; ++i) {
-      const Tokens other = Numbers(100, i * 1000);
+      const Tokens other = NumberTokens(100, i * 1000);
       id = fed.Open(other);
       REQUIRE(fed.Read(id, other));
       fed.Close(id, other);
@@ -158,7 +141,7 @@ TEST_CASE("what is pinned stays when bytes are short, and goes when it is unpinn
 TEST_CASE("forgetting frees what one path alone uses and leaves what others do") {
   for (const bool with_fixed : {false, true}) {
     Fed fed(with_fixed);
-    const Tokens shared = Numbers(64);
+    const Tokens shared = NumberTokens(64);
     LeaseId id = fed.Open(shared);
     REQUIRE(fed.Read(id, shared));
     fed.Close(id, shared);
@@ -173,7 +156,7 @@ TEST_CASE("forgetting frees what one path alone uses and leaves what others do")
       REQUIRE(fed.Read(id, each));
       fed.Close(id, each);
     }
-    CHECK(fed.manager().Forget(StateKey{}, Numbers(10)) == Bytes(0));  // it goes on
+    CHECK(fed.manager().Forget(StateKey{}, NumberTokens(10)) == Bytes(0));  // it goes on
     const Bytes freed = fed.manager().Forget(StateKey{}, left);
     CHECK(freed == Bytes(32 * kRow + (with_fixed ? 64 : 0)));
     CHECK(fed.manager().Forget(StateKey{}, left) == Bytes(0));
@@ -200,7 +183,7 @@ TEST_CASE("managers of several models share one budget, and what one wants goes 
     std::vector<std::unique_ptr<StateManager>> managers;
     for (const bool with_fixed : {false, true}) {
       stores.push_back(
-          *StateStore::Make(MakeLayout(with_fixed), {.budget = {}, .account = &account}));
+          *StateStore::Make(PatternLayout(with_fixed), {.budget = {}, .account = &account}));
       StateManager::Options options;
       options.shared_policy = policy.get();
       managers.push_back(*StateManager::Make(*stores.back(), options));
@@ -218,11 +201,11 @@ TEST_CASE("managers of several models share one budget, and what one wants goes 
       account.Audit();
       for (const auto& manager : managers) manager->Audit();
     };
-    read(0, Numbers(160));
-    read(1, Numbers(160));  // takes from the first
+    read(0, NumberTokens(160));
+    read(1, NumberTokens(160));  // takes from the first
     CHECK(managers[0]->tree().stats().evictions > 0);
-    read(1, Numbers(160, 1000));
-    read(0, Numbers(200, 2000));
+    read(1, NumberTokens(160, 1000));
+    read(0, NumberTokens(200, 2000));
     CHECK(managers[1]->tree().stats().evictions > 0);
     CHECK(account.live() <= account.budget());
     managers.clear();
@@ -234,7 +217,7 @@ TEST_CASE("managers of several models share one budget, and what one wants goes 
 TEST_CASE("Live bytes are divided by use, each block once") {
   for (const bool with_fixed : {false, true}) {
     Fed fed(with_fixed);
-    const Tokens kept = Numbers(64);
+    const Tokens kept = NumberTokens(64);
     const LeaseId a = fed.Open(kept);
     REQUIRE(fed.Read(a, kept));
     CHECK(fed.manager().UseOfBytes(BlockCount(100))->running == fed.store().LiveBytes());

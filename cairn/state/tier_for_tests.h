@@ -19,7 +19,7 @@ inline Tokens NumberTokens(int64_t count, int32_t first = 0) {
 }
 
 // Rows of 32 bytes a token, with 64 bytes of Fixed state or without.
-inline std::unique_ptr<StateStore> PatternStore(bool with_fixed, Bytes budget = Bytes(1 << 20)) {
+inline StateLayout PatternLayout(bool with_fixed) {
   Rows rows;
   rows.name = "keys";
   rows.width = 16;
@@ -28,7 +28,11 @@ inline std::unique_ptr<StateStore> PatternStore(bool with_fixed, Bytes budget = 
   fixed.elements = ElementCount(16);
   LayerState layer{.components = {rows}};
   if (with_fixed) layer.components.emplace_back(fixed);
-  return *StateStore::Make(*StateLayout::Make({.layers = {layer}}), {.budget = budget});
+  return *StateLayout::Make({.layers = {layer}});
+}
+
+inline std::unique_ptr<StateStore> PatternStore(bool with_fixed, Bytes budget = Bytes(1 << 20)) {
+  return *StateStore::Make(PatternLayout(with_fixed), {.budget = budget});
 }
 
 // A sequence at rest that has read the tokens.
