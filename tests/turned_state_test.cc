@@ -17,11 +17,9 @@ namespace {
 constexpr int64_t kWhole = 512;
 
 StateCodecs Turned(DType codec, RowTransform keys) {
-  return {.keys = codec,
-          .values = codec,
-          .convolutions = DType::kF32,
-          .key_transform = keys,
-          .value_transform = RowTransform::kRotated};
+  return {.keys = {codec, keys},
+          .values = {codec, RowTransform::kRotated},
+          .convolutions = DType::kF32};
 }
 
 // Keys of the golden's own prompt.

@@ -73,8 +73,8 @@ Result<EvalPlan> PlanOf(const EvalArgs& args, const ModelSpec& spec) {
 }
 
 // Where kl is measured, f16 is its floor.
-std::vector<StateForm> WithFloor(std::vector<StateForm> forms, const EvalPlan& plan) {
-  const StateForm floor = {"f16", "f16"};
+std::vector<FormPair> WithFloor(std::vector<FormPair> forms, const EvalPlan& plan) {
+  const FormPair floor = {"f16", "f16"};
   const bool wanted = std::ranges::find(plan.tasks, FindEvalTask("kl")) != plan.tasks.end();
   if (wanted && std::ranges::find(forms, floor) == forms.end()) forms.insert(forms.begin(), floor);
   return forms;
@@ -103,7 +103,7 @@ Status Write(const std::string& path, const std::string& text) {
 }
 
 Result<std::vector<EvalRow>> Measure(const EvalArgs& args, const TaskInput& input,
-                                     const EvalPlan& plan, std::span<const StateForm> forms,
+                                     const EvalPlan& plan, std::span<const FormPair> forms,
                                      const ModelArgs& model_args, const EvalSetting& reference) {
   std::vector<EvalRow> rows;
   for (const auto group : GroupsOf(forms, reference.model->weight_bytes())) {
@@ -145,7 +145,7 @@ Result<int> Run(const EvalArgs& args) {
     return Fail(ErrorCode::kInvalidArgument, "--grade {}: one of {} would be right", args.grade,
                 EvalGradeNames());
   }
-  CAIRN_ASSIGN(std::vector<StateForm> forms, StateFormsOf(args.key_types, args.value_types));
+  CAIRN_ASSIGN(std::vector<FormPair> forms, FormPairsOf(args.key_types, args.value_types));
   TaskInput input;
   input.text_name = "the built-in text";
   input.text = EvalExcerpt();

@@ -11,8 +11,8 @@ constexpr Bytes kWeightsAtOnce(int64_t{4} << 30);
 
 }  // namespace
 
-Result<std::vector<StateForm>> StateFormsOf(const std::vector<std::string>& keys,
-                                            const std::vector<std::string>& values) {
+Result<std::vector<FormPair>> FormPairsOf(const std::vector<std::string>& keys,
+                                          const std::vector<std::string>& values) {
   const size_t count = std::max(keys.size(), values.size());
   if ((keys.size() != count && keys.size() != 1) || (values.size() != count && values.size() > 1)) {
     return Fail(ErrorCode::kInvalidArgument,
@@ -20,7 +20,7 @@ Result<std::vector<StateForm>> StateFormsOf(const std::vector<std::string>& keys
                 "would be right",
                 keys.size(), values.size());
   }
-  std::vector<StateForm> forms;
+  std::vector<FormPair> forms;
   for (size_t i = 0; i < count; ++i) {
     const std::string& key = keys.size() == 1 ? keys[0] : keys[i];
     const std::string& value = values.empty() ? key : values.size() == 1 ? values[0] : values[i];
@@ -28,7 +28,7 @@ Result<std::vector<StateForm>> StateFormsOf(const std::vector<std::string>& keys
     named.key_type = key;
     named.value_type = value;
     CAIRN_TRY(StateCodecsOf(named));
-    StateForm form = {key, value};
+    FormPair form = {key, value};
     if (std::ranges::find(forms, form) != forms.end()) {
       return Fail(ErrorCode::kInvalidArgument, "-ctk, -ctv: {} is named twice", form.Name());
     }
@@ -37,10 +37,10 @@ Result<std::vector<StateForm>> StateFormsOf(const std::vector<std::string>& keys
   return forms;
 }
 
-Result<OpenedSettings> OpenSettings(const ModelArgs& args, std::span<const StateForm> forms,
+Result<OpenedSettings> OpenSettings(const ModelArgs& args, std::span<const FormPair> forms,
                                     ThreadPool& pool) {
   OpenedSettings opened;
-  for (const StateForm& form : forms) {
+  for (const FormPair& form : forms) {
     ModelArgs own = args;
     own.key_type = form.keys;
     own.value_type = form.values;
@@ -50,11 +50,11 @@ Result<OpenedSettings> OpenSettings(const ModelArgs& args, std::span<const State
   return opened;
 }
 
-std::vector<std::span<const StateForm>> GroupsOf(std::span<const StateForm> forms,
-                                                 Bytes model_bytes) {
+std::vector<std::span<const FormPair>> GroupsOf(std::span<const FormPair> forms,
+                                                Bytes model_bytes) {
   const int64_t models = kWeightsAtOnce.value() / std::max<int64_t>(1, model_bytes.value());
   const auto size = static_cast<size_t>(std::clamp(models - 1, int64_t{1}, int64_t{64}));
-  std::vector<std::span<const StateForm>> groups;
+  std::vector<std::span<const FormPair>> groups;
   for (size_t first = 0; first < forms.size(); first += size) {
     groups.push_back(forms.subspan(first, std::min(size, forms.size() - first)));
   }

@@ -12,30 +12,29 @@
 namespace cairn {
 
 // A stored form of keys and one of values, by their names.
-struct StateForm {
+struct FormPair {
   std::string keys;
   std::string values;
 
   std::string Name() const { return keys == values ? keys : keys + "/" + values; }
-  bool operator==(const StateForm&) const = default;
+  bool operator==(const FormPair&) const = default;
 };
 
 // The forms in pairs. Without values they are as the keys; one name stands for as many as the other
 // has. Errors: lists of other lengths, names of no form, a pair twice.
-Result<std::vector<StateForm>> StateFormsOf(const std::vector<std::string>& keys,
-                                            const std::vector<std::string>& values);
+Result<std::vector<FormPair>> FormPairsOf(const std::vector<std::string>& keys,
+                                          const std::vector<std::string>& values);
 
 // A model for each form of a group.
 struct OpenedSettings {
   std::vector<std::unique_ptr<Model>> models;
   std::vector<EvalSetting> settings;
 };
-Result<OpenedSettings> OpenSettings(const ModelArgs& args, std::span<const StateForm> forms,
+Result<OpenedSettings> OpenSettings(const ModelArgs& args, std::span<const FormPair> forms,
                                     ThreadPool& pool);
 
 // Groups of forms whose models, and the reference's, are in memory at once; each at least one.
-std::vector<std::span<const StateForm>> GroupsOf(std::span<const StateForm> forms,
-                                                 Bytes model_bytes);
+std::vector<std::span<const FormPair>> GroupsOf(std::span<const FormPair> forms, Bytes model_bytes);
 
 }  // namespace cairn
 

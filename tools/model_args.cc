@@ -37,7 +37,7 @@ Result<ModelOptions> ModelOptionsOf(const ModelArgs& args, const ModelSpec& spec
   CAIRN_ASSIGN(options.codecs, StateCodecsOf(args));
   CAIRN_ASSIGN(const SequenceRunner::Options runner, RunnerOptionsOf(args, spec));
   options.context = runner.context;
-  if (options.codecs.key_transform == RowTransform::kStandardized) {
+  if (options.codecs.keys.transform == RowTransform::kStandardized) {
     CAIRN_ASSIGN(options.standards, KeyStandardsFor(args, spec, pool));
   }
   return options;
@@ -65,7 +65,7 @@ void ModelArgs::AddStateFlags(CLI::App& command) {
                      "-ctk: stored form of keys: " + StateCodecNames() + " (f8_e4m3: also fp8)");
   command.add_option("--cache-type-v", value_type,
                      "-ctv: stored form of values, the same; +rot behind either: rotated, +std "
-                     "behind keys': standardised");
+                     "behind keys': standardised; then +ends: the first and last rows exactly");
   AddKeyStandardsFlag(command);
 }
 
@@ -84,30 +84,17 @@ Result<DType> StateCodecFromName(const std::string& flag, const std::string& nam
               StateCodecNames());
 }
 
-Result<RowTransform> TakeTransform(const std::string& flag, std::string& name) {
-  const size_t plus = std::min(name.find('+'), name.size());
-  const std::string how = name.substr(plus);
-  if (!how.empty() && how != "+rot" && how != "+std") {
-    return Fail(ErrorCode::kInvalidArgument, "{} {}: behind a form may stand +rot or +std", flag,
-                name);
-  }
-  name.resize(plus);
-  if (how.empty()) return RowTransform::kNone;
-  return how == "+rot" ? RowTransform::kRotated : RowTransform::kStandardized;
+Result<StateForm> StateFormFromName(const std::string& flag, std::string name, bool of_keys) {
+  CAIRN_ASSIGN(StateForm form, TakeSuffixes(flag, name));
+  CAIRN_ASSIGN(form.codec, StateCodecFromName(flag, name));
+  CAIRN_TRY(CheckForm(flag, form, of_keys));
+  return form;
 }
 
 Result<StateCodecs> StateCodecsOf(const ModelArgs& args) {
   StateCodecs codecs;
-  std::string keys = args.key_type;
-  std::string values = args.value_type;
-  CAIRN_ASSIGN(codecs.key_transform, TakeTransform("-ctk", keys));
-  CAIRN_ASSIGN(codecs.value_transform, TakeTransform("-ctv", values));
-  if (codecs.value_transform == RowTransform::kStandardized) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "-ctv {}: only keys can be standardised; +rot would be right", args.value_type);
-  }
-  CAIRN_ASSIGN(codecs.keys, StateCodecFromName("-ctk", keys));
-  CAIRN_ASSIGN(codecs.values, StateCodecFromName("-ctv", values));
+  CAIRN_ASSIGN(codecs.keys, StateFormFromName("-ctk", args.key_type, true));
+  CAIRN_ASSIGN(codecs.values, StateFormFromName("-ctv", args.value_type, false));
   return codecs;
 }
 

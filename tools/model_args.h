@@ -39,8 +39,7 @@ struct ModelArgs {
 
 // "f16" etc. as a codec of state rows; an error that lists the codecs otherwise.
 Result<DType> StateCodecFromName(const std::string& flag, const std::string& name);
-// Takes "+rot" or "+std" off the end of a form's name.
-Result<RowTransform> TakeTransform(const std::string& flag, std::string& name);
+Result<StateForm> StateFormFromName(const std::string& flag, std::string name, bool of_keys);
 Result<StateCodecs> StateCodecsOf(const ModelArgs& args);
 
 // A loaded model and the threads it runs on.

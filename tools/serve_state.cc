@@ -12,6 +12,7 @@ constexpr TokenCount kTokensLookedUp{1 << 18};
 const char* KindOf(const Lifetime& lifetime) {
   switch (lifetime.kind) {
     case Lifetime::Kind::kAll:
+    case Lifetime::Kind::kFirst:
       return "rows";
     case Lifetime::Kind::kWindow:
       return "window";

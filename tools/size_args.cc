@@ -65,19 +65,17 @@ Result<StateCodecs> CodecsOf(const SizeArgs& args) {
     return Fail(ErrorCode::kInvalidArgument, "--dtype-bytes {} and --kv-dtype {}: expected one",
                 args.dtype_bytes, args.type);
   }
-  const auto read = [&](const char* flag, const std::string& own) -> Result<DType> {
-    if (!own.empty()) {
-      std::string name = own;  // how rows are turned before they are stored changes no size
-      CAIRN_TRY(TakeTransform(flag, name));
-      return SizedCodecFromName(flag, name);
-    }
-    if (!args.type.empty()) return SizedCodecFromName("--kv-dtype", args.type);
+  const auto read = [&](const char* flag, const std::string& own) -> Result<StateForm> {
+    if (!own.empty()) return SizedFormFromName(flag, own);
+    if (!args.type.empty()) return SizedFormFromName("--kv-dtype", args.type);
     if (args.dtype_bytes != 0) return CodecOfBytes(args.dtype_bytes);
     return DType::kF16;
   };
   StateCodecs codecs;
   CAIRN_ASSIGN(codecs.keys, read("-ctk", args.key_type));
   CAIRN_ASSIGN(codecs.values, read("-ctv", args.value_type));
+  CAIRN_TRY(CheckForm("-ctk", codecs.keys, true));
+  CAIRN_TRY(CheckForm("-ctv", codecs.values, false));
   return codecs;
 }
 

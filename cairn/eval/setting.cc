@@ -31,6 +31,7 @@ StateCost StateCostOf(const StateLayout& layout, TokenCount tokens) {
     for (const RowsSlot& slot : block_class.slots) {
       const LayerState& layer = layout.spec().layers[static_cast<size_t>(slot.layer.value())];
       const Rows& rows = std::get<Rows>(layer.components[static_cast<size_t>(slot.component)]);
+      if (rows.exact_copy) continue;
       (rows.name == "values" ? values : keys).Add(slot, rows);
     }
   }

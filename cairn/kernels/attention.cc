@@ -8,6 +8,7 @@
 #include "cairn/base/work_log.h"
 #include "cairn/kernels/attention_bf16.h"
 #include "cairn/kernels/attention_decode.h"
+#include "cairn/kernels/attention_plan.h"
 #include "cairn/kernels/attention_quantized.h"
 #include "cairn/kernels/attention_tile.h"
 #include "cairn/kernels/flush_subnormals.h"
@@ -18,9 +19,6 @@
 namespace cairn {
 namespace {
 
-// Query rows computed together: enough to reuse a tile of keys and values, few enough for the
-// cache.
-constexpr int64_t kRowsPerItem = 32;
 // Scratch memory has room for so many segments of one token from the start and grows by doubling:
 // steps of a growing sequence allocate nothing, or hardly ever.
 constexpr int64_t kSegmentsReserved = 64;
@@ -65,12 +63,11 @@ class AttentionRun {
         value_arithmetic_(ValueArithmetic(shape.value_codec)),
         decoded_keys_(key_arithmetic_ == Arithmetic::kBf16 && IsDecodedAsBf16(shape.key_codec)),
         decoded_values_(IsDecodedAsBf16(shape.value_codec)) {
-    tokens_per_item_ = std::max<int64_t>(1, kRowsPerItem / group_);
-    rows_max_ = tokens_per_item_ * group_;
+    rows_max_ = TokensPerItem(shape) * group_;
   }
 
   void Run(ThreadPool& pool) {
-    Plan();
+    ReservePartials(PlanItems(shape_, spans_, threads_, scratch_.items_, scratch_.merges_));
     ReserveThreads();
     auto body = [this](int64_t item, int thread) {
       RunItem(scratch_.items_[static_cast<size_t>(item)], thread);
@@ -84,8 +81,8 @@ class AttentionRun {
   }
 
  private:
-  using Item = AttentionScratch::Item;
-  using Merge = AttentionScratch::Merge;
+  using Item = AttentionItem;
+  using Merge = AttentionMerge;
 
   // Per-thread memory: scaled queries, the same in bf16 pairs or as integers, tiles decoded to
   // bf16, scores, output of the open segment and in total.
@@ -93,7 +90,8 @@ class AttentionRun {
     float* queries;
     uint32_t* pairs;
     QuantizedQueries integers;
-    MeanTerm* terms;  // of standardised keys, as all below it
+    QuantizedQueries exact_integers;  // for keys in the exact form
+    MeanTerm* terms;                  // of standardised keys, as all below it
     uint32_t* term_words;
     float* term_scores;
     std::byte* keys;
@@ -105,27 +103,6 @@ class AttentionRun {
     RowSoftmax* total;
   };
 
-  void Plan() {
-    scratch_.items_.clear();
-    scratch_.merges_.clear();
-    int64_t partial_rows = 0;
-    for (size_t s = 0; s < spans_.size(); ++s) {
-      const AttentionSpan& span = spans_[s];
-      for (int64_t h = 0; h < shape_.kv_heads; ++h) {
-        if (span.tokens <= tokens_per_item_ && threads_ > 1) {
-          PlanSegments(static_cast<int32_t>(s), static_cast<int32_t>(h), partial_rows);
-        } else {
-          for (int64_t t = 0; t < span.tokens; t += tokens_per_item_) {
-            const int64_t count = std::min(tokens_per_item_, span.tokens - t);
-            scratch_.items_.push_back(
-                {static_cast<int32_t>(s), static_cast<int32_t>(h), t, count, -1, 0});
-          }
-        }
-      }
-    }
-    ReservePartials(partial_rows);
-  }
-
   void ReservePartials(int64_t rows) {
     if (threads_ == 1) return;
     rows = std::max(rows, shape_.heads * kSegmentsReserved);
@@ -135,22 +112,7 @@ class AttentionRun {
     scratch_.merges_.reserve(static_cast<size_t>(shape_.kv_heads));
   }
 
-  // Few tokens over a long context: an item for each segment.
-  void PlanSegments(int32_t index, int32_t kv_head, int64_t& partial_rows) {
-    const AttentionSpan& span = spans_[static_cast<size_t>(index)];
-    const int64_t first = shape_.FirstVisible(span.first_position) / kSegmentKeys;
-    const int64_t last_position = span.first_position + span.tokens - 1;
-    const int64_t segments = last_position / kSegmentKeys - first + 1;
-    if (segments == 1) {
-      scratch_.items_.push_back({index, kv_head, 0, span.tokens, -1, 0});
-      return;
-    }
-    scratch_.merges_.push_back({index, kv_head, segments, partial_rows});
-    for (int64_t i = 0; i < segments; ++i) {
-      scratch_.items_.push_back({index, kv_head, 0, span.tokens, first + i, partial_rows});
-      partial_rows += span.tokens * group_;
-    }
-  }
+  int IntegerForms() const { return shape_.exact.keys ? 2 : 1; }
 
   // Floats' worth of what isn't always needed.
   int64_t IntegerCodeFloats() const {
@@ -173,8 +135,9 @@ class AttentionRun {
 
   int64_t WorkspaceFloats() const {
     const int64_t query_words = shape_.key_width + Bf16PairWords(shape_.key_width);
-    return rows_max_ * (query_words + kTileKeys + 2 * out_width_) + IntegerCodeFloats() +
-           IntegerBlockFloats() + DecodedFloats(decoded_keys_, shape_.key_width) +
+    return rows_max_ * (query_words + kTileKeys + 2 * out_width_) +
+           IntegerForms() * (IntegerCodeFloats() + IntegerBlockFloats()) +
+           DecodedFloats(decoded_keys_, shape_.key_width) +
            DecodedFloats(decoded_values_, shape_.value_width) + TermFloats() +
            RoundUp(2 * rows_max_ * static_cast<int64_t>(sizeof(RowSoftmax) / sizeof(float)),
                    kTileRows);
@@ -199,8 +162,11 @@ class AttentionRun {
     w.total_out = take(rows_max_ * out_width_);
     w.queries = take(rows_max_ * shape_.key_width);
     w.pairs = reinterpret_cast<uint32_t*>(take(rows_max_ * Bf16PairWords(shape_.key_width)));
-    w.integers.codes = reinterpret_cast<int8_t*>(take(IntegerCodeFloats()));
-    w.integers.blocks = reinterpret_cast<QueryBlock*>(take(IntegerBlockFloats()));
+    for (QuantizedQueries* integers : {&w.integers, &w.exact_integers}) {
+      if (integers == &w.exact_integers && !shape_.exact.keys) continue;
+      integers->codes = reinterpret_cast<int8_t*>(take(IntegerCodeFloats()));
+      integers->blocks = reinterpret_cast<QueryBlock*>(take(IntegerBlockFloats()));
+    }
     if (shape_.standard != nullptr) TakeTerms(take, w);
     w.segment = reinterpret_cast<RowSoftmax*>(next);
     w.total = w.segment + rows_max_;
@@ -243,6 +209,9 @@ class AttentionRun {
   void PackQueries(int64_t rows, const Workspace& w) const {
     if (key_arithmetic_ == Arithmetic::kInt8) {
       QuantizeQueries(shape_.key_codec, w.queries, rows, shape_.key_width, w.integers);
+    }
+    if (shape_.exact.keys) {
+      QuantizeQueries(shape_.exact.codec, w.queries, rows, shape_.key_width, w.exact_integers);
     }
     if (key_arithmetic_ != Arithmetic::kBf16) return;
     const int64_t words = Bf16PairWords(shape_.key_width);
@@ -321,22 +290,51 @@ class AttentionRun {
     }
   }
 
-  TilePointers PointersOf(const AttentionSpan& span, int64_t base, int64_t first_key,
-                          int64_t end_key, int64_t offset) const {
-    TilePointers pointers;
-    pointers.first = static_cast<int>((first_key - base) / kTileRows);
-    pointers.end = static_cast<int>((end_key - base + kTileRows - 1) / kTileRows);
-    for (int g = pointers.first; g < pointers.end; ++g) {
-      const int64_t block = base / kTileRows + g - span.first_block;
-      CAIRN_DCHECK(block >= 0 && block < static_cast<int64_t>(span.blocks.size()));
-      pointers.groups[static_cast<size_t>(g)] = span.blocks[static_cast<size_t>(block)] + offset;
-    }
-    const int64_t next = base / kTileRows + kTileGroups - span.first_block;
-    if (next + kTileGroups > static_cast<int64_t>(span.blocks.size())) return pointers;
-    for (int64_t g = 0; g < kTileGroups; ++g) {
-      pointers.next[static_cast<size_t>(g)] = span.blocks[static_cast<size_t>(next + g)] + offset;
-    }
-    return pointers;
+  // The same scores as Scores gives, from keys in two forms.
+  void MixedScores(const AttentionSpan& span, const Item& item, int64_t base, TilePointers coarse,
+                   int64_t first_key, int64_t end_key, const Workspace& w) const {
+    const int64_t rows = item.tokens * group_;
+    const int64_t tile = item.kv_head * StateTileBytes(shape_.exact.codec, shape_.key_width);
+    ForRuns(shape_, base, first_key, end_key, span.first_position + item.first_token,
+            [&](const GroupRun& run) {
+              if (!run.exact) {
+                coarse.first = run.first;
+                coarse.end = run.end;
+                Scores(coarse, rows, w);
+                return;
+              }
+              const TilePointers exact =
+                  ExactPointers(shape_, span.exact, base, run, span.exact.key_offset + tile,
+                                span.exact.first_key_offset + tile);
+              QuantizedTileScores(shape_.exact.codec, exact, w.exact_integers, rows,
+                                  shape_.key_width, w.scores);
+            });
+  }
+
+  // The values of a tile, decoded from two forms.
+  TilePointers MixedValues(const AttentionSpan& span, const Item& item, int64_t base,
+                           TilePointers coarse, int64_t first_key, int64_t end_key,
+                           const Workspace& w) const {
+    TilePointers decoded;
+    const int64_t tile = item.kv_head * StateTileBytes(shape_.exact.codec, shape_.value_width);
+    ForRuns(
+        base, first_key, end_key, span.first_position + item.first_token, [&](const GroupRun& run) {
+          const int64_t first = std::max<int64_t>(first_key - base, int64_t{run.first} * kTileRows);
+          const int64_t end = std::min<int64_t>(end_key - base, int64_t{run.end} * kTileRows);
+          TilePointers from = coarse;
+          if (run.exact) {
+            from = ExactPointers(shape_, span.exact, base, run, span.exact.value_offset + tile,
+                                 span.exact.first_value_offset + tile);
+          }
+          from.first = run.first;
+          from.end = run.end;
+          decoded = DecodeValues(run.exact ? shape_.exact.codec : shape_.value_codec, from,
+                                 static_cast<int>(first), static_cast<int>(end), shape_.value_width,
+                                 w.values);
+        });
+    decoded.first = coarse.first;
+    decoded.end = coarse.end;
+    return decoded;
   }
 
   // Keys [first_key, end_key) of the tile at `base`: those that any row of the item may see.
@@ -348,7 +346,11 @@ class AttentionRun {
         PointersOf(span, base, first_key, end_key, span.key_offset + item.kv_head * key_tile);
     TilePointers values =
         PointersOf(span, base, first_key, end_key, span.value_offset + item.kv_head * value_tile);
-    Scores(keys, item.tokens * group_, w);
+    if (shape_.exact.keys) {
+      MixedScores(span, item, base, keys, first_key, end_key, w);
+    } else {
+      Scores(keys, item.tokens * group_, w);
+    }
     if (shape_.standard != nullptr) {
       AddMeanScores(*shape_.standard, base / kTileKeys,
                     {w.terms, static_cast<size_t>(item.tokens * group_)}, w.term_words,
@@ -364,7 +366,9 @@ class AttentionRun {
                     value_arithmetic_ == Arithmetic::kBf16, w.segment[r]);
       }
     }
-    if (decoded_values_) {
+    if (shape_.exact.values) {
+      values = MixedValues(span, item, base, values, first_key, end_key, w);
+    } else if (decoded_values_) {
       values = DecodeValues(shape_.value_codec, values, static_cast<int>(first_key - base),
                             static_cast<int>(end_key - base), shape_.value_width, w.values);
     }
@@ -405,7 +409,7 @@ class AttentionRun {
     const FlushSubnormals mode;
     const Workspace w = WorkspaceOf(thread);
     const AttentionSpan& span = spans_[static_cast<size_t>(merge.span)];
-    const int64_t rows = span.tokens * group_;
+    const int64_t rows = merge.tokens * group_;
     Clear(w.total, w.total_out, rows);
     const float* from = scratch_.partials_.As<float>() + merge.partial * partial_floats_;
     for (int64_t s = 0; s < merge.segments; ++s) {
@@ -414,7 +418,8 @@ class AttentionRun {
                      from + kTileRows, shape_.value_width);
       }
     }
-    WriteOut(span, {merge.span, merge.kv_head, 0, span.tokens, -1, 0}, w.total, w.total_out);
+    WriteOut(span, {merge.span, merge.kv_head, merge.first_token, merge.tokens, -1, 0}, w.total,
+             w.total_out);
   }
 
   // What turns a head's weighted sum of values into their mean.
@@ -454,7 +459,6 @@ class AttentionRun {
   const Arithmetic value_arithmetic_;
   const bool decoded_keys_;  // into bf16, tile by tile
   const bool decoded_values_;
-  int64_t tokens_per_item_ = 1;
   int64_t rows_max_ = 1;
 };
 

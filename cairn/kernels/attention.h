@@ -15,6 +15,7 @@
 #include "cairn/base/aligned_buffer.h"
 #include "cairn/base/dtype.h"
 #include "cairn/base/thread_pool.h"
+#include "cairn/kernels/state_rows.h"
 
 namespace cairn {
 
@@ -42,6 +43,19 @@ struct AttentionShape {
   // Stored keys are standardised (key_standard.h), which rotates them, too; null: they aren't.
   const KeyStandard* standard = nullptr;
 
+  // Rows that lie in a second, more exact form as well and are read from there: those of the
+  // positions below `first`, and by the query at position p those from FirstExact(p) on. Both forms
+  // went through the same transform. Their codec, and those of the rows beside them, are multiplied
+  // as integers (keys) and decoded to bf16 (values).
+  struct Exact {
+    bool keys = false;
+    bool values = false;
+    DType codec = DType::kQ8_0;
+    int64_t first = 0;          // a multiple of kTileRows
+    int64_t groups_before = 0;  // of kTileRows positions, before the query's own
+  };
+  Exact exact = {};
+
   // First position that the query at `position` sees.
   int64_t FirstVisible(int64_t position) const {
     int64_t first = 0;
@@ -49,6 +63,22 @@ struct AttentionShape {
     if (chunk > 0 && position / chunk * chunk > first) first = position / chunk * chunk;
     return first;
   }
+  int64_t FirstExact(int64_t position) const {
+    const int64_t group = position / kTileRows - exact.groups_before;
+    return group > 0 ? group * kTileRows : 0;
+  }
+};
+
+// Where a span's exact rows lie, as those of AttentionSpan do. REQUIRES for queries at positions p:
+// `recent` has the blocks from that of FirstExact(p) on.
+struct ExactRows {
+  std::span<std::byte* const> recent;
+  int64_t first_recent_block = 0;
+  std::span<std::byte* const> first;  // from block 0 on
+  int64_t key_offset = 0;             // in a block of `recent`
+  int64_t value_offset = 0;
+  int64_t first_key_offset = 0;  // in a block of `first`
+  int64_t first_value_offset = 0;
 };
 
 // Consecutive tokens of one sequence. Keys of position p lie in block p / 16 of the table: tiles
@@ -58,10 +88,30 @@ struct AttentionSpan {
   int64_t first_block = 0;
   int64_t key_offset = 0;
   int64_t value_offset = 0;
+  ExactRows exact = {};
   int64_t first_position = 0;
   int64_t tokens = 0;
   const float* queries = nullptr;  // [tokens][heads * key_width], `query_stride` apart
   float* out = nullptr;            // [tokens][heads * value_width], `out_stride` apart
+};
+
+// What one thread computes at once: some tokens of a span for one KV head.
+struct AttentionItem {
+  int32_t span;
+  int32_t kv_head;
+  int64_t first_token;
+  int64_t tokens;
+  int64_t segment;  // -1: all segments of these tokens, straight into the output
+  int64_t partial;  // index of the first partial row when segment >= 0
+};
+// Tokens whose segments several items compute.
+struct AttentionMerge {
+  int32_t span;
+  int32_t kv_head;
+  int64_t first_token;
+  int64_t tokens;
+  int64_t segments;
+  int64_t partial;
 };
 
 // Memory of Attention, kept between calls: grows to the largest call, then allocates nothing.
@@ -70,22 +120,8 @@ class AttentionScratch {
   friend class AttentionRun;
   std::vector<AlignedBuffer> per_thread_;
   AlignedBuffer partials_;
-  struct Item {
-    int32_t span;
-    int32_t kv_head;
-    int64_t first_token;
-    int64_t tokens;
-    int64_t segment;  // -1: all segments of these tokens, straight into the output
-    int64_t partial;  // index of the first partial row when segment >= 0
-  };
-  std::vector<Item> items_;
-  struct Merge {
-    int32_t span;
-    int32_t kv_head;
-    int64_t segments;
-    int64_t partial;
-  };
-  std::vector<Merge> merges_;
+  std::vector<AttentionItem> items_;
+  std::vector<AttentionMerge> merges_;
 };
 
 // What multiplies with rows of a codec.

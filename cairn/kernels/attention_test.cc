@@ -38,11 +38,18 @@ class Case {
     key_bytes_ = shape.kv_heads * StateTileBytes(shape.key_codec, shape.key_width);
     const int64_t value_bytes =
         shape.kv_heads * StateTileBytes(shape.value_codec, shape.value_width);
+    exact_key_bytes_ = shape.kv_heads * StateTileBytes(DType::kF32, shape.key_width);
+    const int64_t exact_bytes =
+        exact_key_bytes_ + shape.kv_heads * StateTileBytes(DType::kF32, shape.value_width);
     const int64_t blocks = (tokens + kTileRows - 1) / kTileRows;
-    for (int64_t b = 0; b < blocks; ++b) {
-      storage_.emplace_back(static_cast<size_t>(key_bytes_ + value_bytes));
+    const auto add = [&](int64_t bytes, std::vector<std::byte*>& to) {
+      storage_.emplace_back(static_cast<size_t>(bytes));
       std::memset(storage_.back().data(), 0, storage_.back().size());
-      blocks_.push_back(storage_.back().data());
+      to.push_back(storage_.back().data());
+    };
+    for (int64_t b = 0; b < blocks; ++b) {
+      add(key_bytes_ + value_bytes, blocks_);
+      add(exact_bytes, exact_blocks_);
     }
     for (int64_t t = 0; t < tokens; ++t) {
       std::vector<float> key;
@@ -55,6 +62,12 @@ class Case {
                          t % kTileRows, block);
       StoreRow(shape.value_codec, value.data(), shape.kv_heads, shape.value_width, t % kTileRows,
                block + key_bytes_);
+      if (!shape.exact.keys && !shape.exact.values) continue;
+      std::byte* exact = exact_blocks_[static_cast<size_t>(t / kTileRows)];
+      StoreRowTransposed(shape.exact.codec, key.data(), shape.kv_heads, shape.key_width,
+                         t % kTileRows, exact);
+      StoreRow(shape.exact.codec, value.data(), shape.kv_heads, shape.value_width, t % kTileRows,
+               exact + exact_key_bytes_);
     }
   }
 
@@ -62,6 +75,11 @@ class Case {
     AttentionSpan span;
     span.blocks = blocks_;
     span.value_offset = key_bytes_;
+    // Blocks that no query may read aren't there.
+    span.exact.first_recent_block = shape_.FirstExact(first) / kTileRows;
+    span.exact.recent = std::span(exact_blocks_).subspan(span.exact.first_recent_block);
+    span.exact.first = std::span(exact_blocks_).first(shape_.exact.first / kTileRows);
+    span.exact.value_offset = span.exact.first_value_offset = exact_key_bytes_;
     span.first_position = first;
     span.tokens = count;
     span.queries = queries_.data() + first * shape_.heads * shape_.key_width;
@@ -94,10 +112,16 @@ class Case {
         double total = 0;
         for (int64_t j = shape_.FirstVisible(i); j <= i; ++j) {
           const std::byte* block = blocks_[static_cast<size_t>(j / kTileRows)];
-          LoadRowTransposed(shape_.key_codec, block, shape_.kv_heads, shape_.key_width,
+          const std::byte* exact = exact_blocks_[static_cast<size_t>(j / kTileRows)];
+          const bool is_exact = j < shape_.exact.first || j >= shape_.FirstExact(i);
+          const bool exact_key = shape_.exact.keys && is_exact;
+          const bool exact_value = shape_.exact.values && is_exact;
+          LoadRowTransposed(exact_key ? shape_.exact.codec : shape_.key_codec,
+                            exact_key ? exact : block, shape_.kv_heads, shape_.key_width,
                             j % kTileRows, key.data());
-          LoadRow(shape_.value_codec, block + key_bytes_, shape_.kv_heads, shape_.value_width,
-                  j % kTileRows, value.data());
+          LoadRow(exact_value ? shape_.exact.codec : shape_.value_codec,
+                  exact_value ? exact + exact_key_bytes_ : block + key_bytes_, shape_.kv_heads,
+                  shape_.value_width, j % kTileRows, value.data());
           double score = 0;
           for (int64_t c = 0; c < shape_.key_width; ++c) {
             score += Query((i * shape_.heads + h) * shape_.key_width + c) *
@@ -156,6 +180,8 @@ class Case {
   std::vector<float> queries_;
   std::vector<AlignedBuffer> storage_;
   std::vector<std::byte*> blocks_;
+  int64_t exact_key_bytes_ = 0;
+  std::vector<std::byte*> exact_blocks_;
 };
 
 bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -219,6 +245,41 @@ TEST_CASE("attention over rows in any codec equals its definition and depends on
       hwy::SetSupportedTargetsForTest(0);
     }
   }
+}
+
+TEST_CASE("rows in a second form are read from it where the shape says so, however it is split") {
+  for (const DType codec : {DType::kLM2, DType::kLM4, DType::kQ4_0, DType::kQ5_1}) {
+    for (const int64_t window : {0, 70, 40}) {
+      for (const auto& [keys, values] : {std::pair{true, true}, {true, false}, {false, true}}) {
+        CAPTURE(InfoOf(codec).name);
+        AttentionShape shape = Shape(6, 2, 64, 96);
+        shape.key_codec = shape.value_codec = codec;
+        shape.window = window;
+        shape.exact = {.keys = keys,
+                       .values = values,
+                       .first = window == 0 ? kTileRows : 0,
+                       .groups_before = 2};
+        const Case c(shape, 150, 15);
+        const std::vector<float> expected = c.Run(150, 1);
+        CHECK_LE(c.WorstError(expected), c.Allowed());
+        for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+          hwy::SetSupportedTargetsForTest(target);
+          for (const int64_t chunk : {1, 3, 7, 64}) CHECK(SameBits(c.Run(chunk, 2), expected));
+        }
+        hwy::SetSupportedTargetsForTest(0);
+      }
+    }
+  }
+}
+
+TEST_CASE("segments of long sequences meet exact rows as short ones do") {
+  AttentionShape shape = Shape(2, 1, 32, 32);
+  shape.key_codec = shape.value_codec = DType::kLM4;
+  shape.exact = {.keys = true, .values = true, .first = kTileRows, .groups_before = 4};
+  const Case c(shape, 2 * kSegmentKeys + 40, 17);
+  const std::vector<float> expected = c.Run(512, 1);
+  CHECK_LE(c.WorstError(expected), c.Allowed());
+  CHECK(SameBits(c.Run(5, 3), expected));
 }
 
 TEST_CASE("chunk size, thread count and instruction set change no bit") {

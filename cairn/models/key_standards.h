@@ -44,7 +44,8 @@ Status CheckStandards(const KeyStandards& standards, const ModelSpec& model,
 // Which channels of a head turn together.
 TurningPairs PairsOf(const std::optional<Rope>& rope);
 
-// Queries and keys of some tokens of one layer, as they are when keys are stored: normed, turned.
+// Queries, keys and values of some tokens of one layer, as they are when they are stored: normed,
+// turned.
 struct SeenKeys {
   LayerIndex layer;  // whose keys they are
   const AttentionSpec* spec = nullptr;
@@ -52,6 +53,7 @@ struct SeenKeys {
   int64_t tokens = 0;
   const float* queries = nullptr;  // [tokens][heads * key_width]
   const float* keys = nullptr;     // [tokens][kv_heads * key_width]; null: another layer's are read
+  const float* values = nullptr;   // [tokens][kv_heads * value_width]; null as keys are
 };
 
 class KeyObserver {

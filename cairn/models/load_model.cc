@@ -1,4 +1,5 @@
 #include <utility>
+#include <vector>
 
 #include "cairn/kernels/state_rows.h"
 #include "cairn/models/decoder.h"
@@ -8,6 +9,17 @@
 #include "cairn/weights/weight_file.h"
 
 namespace cairn {
+namespace {
+
+std::vector<DType> CodecsOf(const StateCodecs& codecs) {
+  std::vector<DType> all = {codecs.keys.codec, codecs.values.codec};
+  for (const LayerForms& forms : codecs.layers) {
+    all.insert(all.end(), {forms.keys.codec, forms.values.codec});
+  }
+  return all;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Model>> LoadModel(const std::string& path, const ModelOptions& options,
                                          ThreadPool& pool) {
@@ -19,7 +31,7 @@ Result<std::unique_ptr<Model>> LoadModel(const std::string& path, const ModelOpt
 Result<std::unique_ptr<Model>> LoadModel(std::unique_ptr<WeightFile> file, ModelSpec spec,
                                          const ModelOptions& options, ThreadPool& pool) {
   CAIRN_TRY(CheckRunnable(spec));
-  for (const DType codec : {options.codecs.keys, options.codecs.values}) {
+  for (const DType codec : CodecsOf(options.codecs)) {
     if (IsStateCodec(codec)) continue;
     return Fail(ErrorCode::kUnsupported, "state can't be kept as {} yet, only as {}",
                 InfoOf(codec).name, StateCodecNames());

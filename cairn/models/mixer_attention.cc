@@ -14,7 +14,8 @@
 namespace cairn {
 namespace {
 
-static_assert(kTileRows == kRowsPerBlock);
+static_assert(kTileRows == kRowsPerBlock && kExactStep == kTileRows &&
+              kExactFirst % kTileRows == 0);
 
 enum Slot { kQuery, kKey, kValue, kGate, kAttended };
 
@@ -34,6 +35,12 @@ AttentionMixer::AttentionMixer(const LayerBuild& build, const AttentionSpec& spe
       rope_(spec.rope ? build.ropes.Add(*spec.rope) : nullptr),
       keys_(build.layout.PlaceOf(build.layer, "keys")),
       values_(build.layout.PlaceOf(build.layer, "values")) {
+  const auto exact = [&](const std::string& name) -> ExactPlaces {
+    return {build.layout.FindPlace(build.layer, name + kFirstSuffix),
+            build.layout.FindPlace(build.layer, name + kRecentSuffix)};
+  };
+  exact_keys_ = exact("keys");
+  exact_values_ = exact("values");
   if (keys_.rows->transform != RowTransform::kStandardized) return;
   const KeyStandards::Layer& standard =
       build.standards.layers[static_cast<size_t>(keys_.slot->layer.value())];
@@ -164,6 +171,10 @@ void AttentionMixer::FinishQueriesAndKeys(int64_t token, int64_t position, const
   if (key != nullptr && spec_.key_factor != 1) {
     Scale(key, static_cast<float>(spec_.key_factor), key_width);
   }
+  if (key != nullptr && !weights_.value_norm.empty()) {
+    weights_.value_norm.ApplyToHeads(made.value + token * spec_.kv_heads * spec_.value_width,
+                                     spec_.kv_heads);
+  }
   if (!spec_.norm_after_rotation) NormHeads(query, key);
   if (rope_ != nullptr) {
     rope_->Rotate(token, query, spec_.heads, width);
@@ -192,9 +203,28 @@ void AttentionMixer::ShowKeys(const Pass& pass, const Made& made) const {
     seen.first_position = span.state.tokens_before.value();
     seen.tokens = static_cast<int64_t>(span.tokens.size());
     seen.queries = made.query + first * spec_.heads * spec_.key_width;
-    if (!shares_) seen.keys = made.key + first * spec_.kv_heads * spec_.key_width;
+    if (!shares_) {
+      seen.keys = made.key + first * spec_.kv_heads * spec_.key_width;
+      seen.values = made.value + first * spec_.kv_heads * spec_.value_width;
+    }
     pass.key_observer->OnKeys(seen);
   });
+}
+
+// Every row is stored where it may be read exactly, too.
+void AttentionMixer::StoreExactRow(const BatchSpan& span, const ExactPlaces& places,
+                                   int64_t position, const float* values) {
+  for (const std::optional<StateLayout::RowsPlace>& place : {places.first, places.recent}) {
+    if (!place) continue;
+    const Rows& rows = *place->rows;
+    const bool first = rows.lifetime.kind == Lifetime::Kind::kFirst;
+    if (first && position >= rows.lifetime.tokens.value()) continue;
+    std::byte* block = span.state.tables[static_cast<size_t>(place->block_class.value())].Block(
+        position / kRowsPerBlock);
+    const auto store = rows.order == RowOrder::kTransposedTiles ? StoreRowTransposed : StoreRow;
+    store(rows.codec, values, rows.heads, rows.width, position % kRowsPerBlock,
+          block + place->slot->offset.value());
+  }
 }
 
 // Token `index` of the span, `token` of the batch.
@@ -204,7 +234,6 @@ void AttentionMixer::StoreRows(const BatchSpan& span, int64_t index, int64_t tok
     return span.state.tables[static_cast<size_t>(place.block_class.value())];
   };
   float* value = made.value + token * spec_.kv_heads * spec_.value_width;
-  if (!weights_.value_norm.empty()) weights_.value_norm.ApplyToHeads(value, spec_.kv_heads);
   const int64_t position = span.state.tokens_before.value() + index;
   const int64_t row = position % kRowsPerBlock;
   const int64_t block = position / kRowsPerBlock;
@@ -221,6 +250,8 @@ void AttentionMixer::StoreRows(const BatchSpan& span, int64_t index, int64_t tok
                      table(keys_).Block(block) + keys_.slot->offset.value());
   StoreRow(values_.rows->codec, value, spec_.kv_heads, spec_.value_width, row,
            table(values_).Block(block) + values_.slot->offset.value());
+  StoreExactRow(span, exact_keys_, position, key);
+  StoreExactRow(span, exact_values_, position, value);
 }
 
 AttentionShape AttentionMixer::Shape() const {
@@ -240,7 +271,34 @@ AttentionShape AttentionMixer::Shape() const {
   shape.keys_rotated = keys_.rows->transform == RowTransform::kRotated;
   shape.values_rotated = values_.rows->transform == RowTransform::kRotated;
   if (standard_.mean != nullptr) shape.standard = &standard_;
+  shape.exact.keys = exact_keys_.recent.has_value();
+  shape.exact.values = exact_values_.recent.has_value();
+  const ExactPlaces& places = shape.exact.keys ? exact_keys_ : exact_values_;
+  if (!places.recent) return shape;
+  shape.exact.codec = places.recent->rows->codec;
+  shape.exact.groups_before = kExactBefore;
+  if (places.first) shape.exact.first = kExactFirst;
   return shape;
+}
+
+ExactRows AttentionMixer::ExactRowsOf(const BatchSpan& span) const {
+  ExactRows rows;
+  const ExactPlaces& places = exact_keys_.recent ? exact_keys_ : exact_values_;
+  if (!places.recent) return rows;
+  const auto table = [&](const StateLayout::RowsPlace& place) -> const BlockTableView& {
+    return span.state.tables[static_cast<size_t>(place.block_class.value())];
+  };
+  const auto offset = [](const std::optional<StateLayout::RowsPlace>& place) {
+    return place ? place->slot->offset.value() : 0;
+  };
+  rows.recent = table(*places.recent).blocks;
+  rows.first_recent_block = table(*places.recent).first_block;
+  if (places.first) rows.first = table(*places.first).blocks;
+  rows.key_offset = offset(exact_keys_.recent);
+  rows.value_offset = offset(exact_values_.recent);
+  rows.first_key_offset = offset(exact_keys_.first);
+  rows.first_value_offset = offset(exact_values_.first);
+  return rows;
 }
 
 void AttentionMixer::Attend(const Pass& pass, const Made& made) {
@@ -254,6 +312,7 @@ void AttentionMixer::Attend(const Pass& pass, const Made& made) {
     to.first_block = table.first_block;
     to.key_offset = keys_.slot->offset.value();
     to.value_offset = values_.slot->offset.value();
+    to.exact = ExactRowsOf(span);
     to.first_position = span.state.tokens_before.value();
     to.tokens = static_cast<int64_t>(span.tokens.size());
     to.queries = made.query + first * query_stride;

@@ -6,6 +6,7 @@
 #define CAIRN_MODELS_MIXER_ATTENTION_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -61,11 +62,20 @@ class AttentionMixer : public Mixer {
   virtual void Attend(const Pass& pass, const Made& made);
 
  private:
+  // Of rows that are read exactly (state_form.h).
+  struct ExactPlaces {
+    std::optional<StateLayout::RowsPlace> first;
+    std::optional<StateLayout::RowsPlace> recent;
+  };
+
   Status LoadQueries(const PartLoader& loader);
   Status LoadKeysAndValues(const PartLoader& loader);
   Status LoadNorms(const PartLoader& loader);
   void FinishQueriesAndKeys(int64_t token, int64_t position, const Made& made) const;
   void NormHeads(float* query, float* key) const;
+  static void StoreExactRow(const BatchSpan& span, const ExactPlaces& places, int64_t position,
+                            const float* values);
+  ExactRows ExactRowsOf(const BatchSpan& span) const;
   void StoreRows(const BatchSpan& span, int64_t index, int64_t token, const Made& made) const;
   void PrepareStandard(const Pass& pass);
   void ShowKeys(const Pass& pass, const Made& made) const;
@@ -79,6 +89,8 @@ class AttentionMixer : public Mixer {
   TileRope* tiles_ = nullptr;  // of standardised keys
   StateLayout::RowsPlace keys_;
   StateLayout::RowsPlace values_;
+  ExactPlaces exact_keys_;
+  ExactPlaces exact_values_;
   KeyStandard standard_;  // of the current pass; no mean: keys aren't standardised
   AttentionWeights weights_;
   std::vector<AttentionSpan> spans_;

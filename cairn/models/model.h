@@ -65,7 +65,7 @@ class Model {
 
 struct ModelOptions {
   StateCodecs codecs;
-  // REQUIRED where codecs.key_transform is kStandardized.
+  // REQUIRED where keys are standardised.
   KeyStandards standards = {};
   // The longest sequence that will be run; decides for models that turn keys of long ones otherwise
   // (RopeLong). Part of what makes state reusable.

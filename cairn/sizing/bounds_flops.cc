@@ -151,6 +151,8 @@ double VisiblePairs(const Lifetime& lifetime, TokenCount tokens, int64_t most) {
   switch (lifetime.kind) {
     case Lifetime::Kind::kAll:
       break;
+    case Lifetime::Kind::kFirst:
+      return Bounded(n, std::min(reach, bound));
     case Lifetime::Kind::kWindow:
       return Bounded(n, std::min(reach, bound));
     case Lifetime::Kind::kChunk: {

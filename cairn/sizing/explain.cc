@@ -54,7 +54,7 @@ std::string TermsOf(const LayerState& state) {
 std::string LifetimeText(const LayerState& state) {
   for (const Component& component : state.components) {
     const auto* rows = std::get_if<Rows>(&component);
-    if (rows == nullptr || rows->lifetime.kind == Lifetime::Kind::kAll) continue;
+    if (rows == nullptr || rows->exact_copy || rows->lifetime.KeepsAll()) continue;
     const char* what = rows->lifetime.kind == Lifetime::Kind::kWindow ? "window" : "chunk";
     return fmt::format("min(T, {} of {})", what, Grouped(rows->lifetime.tokens.value()));
   }

@@ -32,6 +32,7 @@ Kind KindOfLifetime(const Lifetime& lifetime) {
     case Lifetime::Kind::kChunk:
       return Kind::kChunked;
     case Lifetime::Kind::kAll:
+    case Lifetime::Kind::kFirst:
       break;
   }
   return Kind::kFull;

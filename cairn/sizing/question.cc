@@ -23,11 +23,12 @@ constexpr FloatRange kAnyFloat{std::numeric_limits<double>::lowest(),
 constexpr size_t kMaxListed = 4096;
 
 Status ReadCodecs(const HfConfig& json, StateCodecs& codecs) {
-  const auto read = [&](std::string_view key, DType& codec) -> Status {
+  const auto read = [&](std::string_view key, StateForm& form) -> Status {
     for (const std::string_view spelling : {key, std::string_view("kv-dtype")}) {
       if (!json.Has(spelling)) continue;
       CAIRN_ASSIGN(const std::string name, json.String(spelling));
-      CAIRN_ASSIGN(codec, SizedCodecFromName(spelling, name));
+      CAIRN_ASSIGN(form, SizedFormFromName(spelling, name));
+      CAIRN_TRY(CheckForm(spelling, form, key == "cache-type-k"));
       break;
     }
     return {};
@@ -141,6 +142,12 @@ Result<DType> SizedCodecFromName(std::string_view flag, std::string_view name) {
               flag, name);
 }
 
+Result<StateForm> SizedFormFromName(std::string_view flag, std::string name) {
+  CAIRN_ASSIGN(StateForm form, TakeSuffixes(flag, name));
+  CAIRN_ASSIGN(form.codec, SizedCodecFromName(flag, name));
+  return form;
+}
+
 Result<SizeRequest> SizeRequestFromJson(std::string_view text) {
   CAIRN_ASSIGN(const HfConfig json, HfConfig::Parse(text, "the question"));
   CAIRN_TRY(CheckMembers(text));
@@ -158,14 +165,15 @@ std::string SizeRequestJson(const SizeRequest& request) {
                bandwidth_gbs, tflops, link, chunk_tokens, prompt, cached, share_overhead, fleet,
                profile, profile_settings] = request;
   const auto& [codecs, batch, contexts, requests, shared_prefix, row_ranks] = question;
-  const auto& [keys, values, convolutions, key_transform, value_transform, recurrent] = codecs;
+  const auto& [keys, values, layer_forms, convolutions, recurrent] = codecs;
+  CAIRN_CHECK(layer_forms.empty());  // nobody asks so
   const auto& [tp, pp, dp, ep, dcp, stage_layers] = parallel;
   Json json = {{"context", Json::array()},
                {"batch", batch},
                {"requests", Json::array()},
                {"shared-prefix", shared_prefix.value()},
-               {"cache-type-k", InfoOf(keys).name},
-               {"cache-type-v", InfoOf(values).name},
+               {"cache-type-k", NameOf(keys)},
+               {"cache-type-v", NameOf(values)},
                {"convolution-dtype", convolutions ? InfoOf(*convolutions).name : ""},
                {"recurrent-dtype", InfoOf(recurrent).name},
                {"tp", tp},

@@ -21,6 +21,8 @@ namespace cairn {
 std::span<const DType> SizedCodecs();
 // "f16", "fp8", ...; an error that begins with the flag and lists the codecs otherwise.
 Result<DType> SizedCodecFromName(std::string_view flag, std::string_view name);
+// The same with what may stand behind it (state_form.h).
+Result<StateForm> SizedFormFromName(std::string_view flag, std::string name);
 
 Result<SizeRequest> SizeRequestFromJson(std::string_view json);
 // On one line. Reading it gives an equal request.

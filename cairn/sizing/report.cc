@@ -29,7 +29,7 @@ std::string LayersText(const std::vector<LayerIndex>& layers) {
 std::string KindText(const LayerGroup& group) {
   for (const Component& component : group.state.components) {
     const auto* rows = std::get_if<Rows>(&component);
-    if (rows == nullptr || rows->lifetime.kind == Lifetime::Kind::kAll) continue;
+    if (rows == nullptr || rows->exact_copy || rows->lifetime.KeepsAll()) continue;
     return fmt::format("{} {}", group.kind, Grouped(rows->lifetime.tokens.value()));
   }
   return group.kind;
@@ -113,10 +113,10 @@ Section ModelSection(const SizeReport& report) {
                       .unit = Unit::kBytes});
   }
   const StateCodecs& codecs = sizing.question.codecs;
-  fields.push_back({.key = "kv_dtype",
-                    .label = "state stored as",
-                    .value = fmt::format("keys {}, values {}", InfoOf(codecs.keys).name,
-                                         InfoOf(codecs.values).name)});
+  fields.push_back(
+      {.key = "kv_dtype",
+       .label = "state stored as",
+       .value = fmt::format("keys {}, values {}", NameOf(codecs.keys), NameOf(codecs.values))});
   AddCalculatorFields(report, fields);
   fields.push_back({.key = "fixed_bytes_per_request",
                     .label = "fixed per request",

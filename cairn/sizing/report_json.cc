@@ -21,6 +21,8 @@ std::string_view LifetimeWord(Lifetime::Kind kind) {
       return "sliding";
     case Lifetime::Kind::kChunk:
       return "chunked";
+    case Lifetime::Kind::kFirst:
+      return "first";
   }
   return "";
 }
@@ -39,6 +41,8 @@ struct ComponentJson {
     if (rows.lifetime.kind == Lifetime::Kind::kWindow)
       json["window"] = rows.lifetime.tokens.value();
     if (rows.lifetime.kind == Lifetime::Kind::kChunk) json["chunk"] = rows.lifetime.tokens.value();
+    if (rows.lifetime.kind == Lifetime::Kind::kFirst) json["first"] = rows.lifetime.tokens.value();
+    if (rows.lifetime.chunks_before > 1) json["chunks_before"] = rows.lifetime.chunks_before;
     return json;
   }
   Json operator()(const Fixed& fixed) const {
@@ -74,7 +78,7 @@ void AddSummary(const LayerState& state, Json& json) {
       if (rows->name == "latent") json["latent"] = elements;
       if (rows->name == "index_keys") json["index"] = elements;
       if (rows->name == "compressed") json["ratio"] = rows->tokens_per_row.value();
-      if (rows->lifetime.kind != Lifetime::Kind::kAll && !rows->open_window) {
+      if (!rows->lifetime.KeepsAll() && !rows->open_window && !rows->exact_copy) {
         json["window"] = rows->lifetime.tokens.value();
       }
     } else if (const auto* fixed = std::get_if<Fixed>(&component)) {
@@ -161,8 +165,8 @@ Json HeadJson(const SizeReport& report) {
                {"parameters", nullptr},
                {"weights_bytes", nullptr},
                {"kv_dtype",
-                {{"keys", InfoOf(sizing.question.codecs.keys).name},
-                 {"values", InfoOf(sizing.question.codecs.values).name}}},
+                {{"keys", NameOf(sizing.question.codecs.keys)},
+                 {"values", NameOf(sizing.question.codecs.values)}}},
                {"shared_prefix", sizing.question.shared_prefix.value()},
                {"elements_per_token", sizing.elements_per_token.value()},
                {"bytes_per_token", sizing.bytes_per_token.value()},

@@ -10,7 +10,7 @@
 namespace cairn {
 namespace {
 
-constexpr StateCodecs kBFloat16 = {.keys = DType::kBF16, .values = DType::kBF16};
+const StateCodecs kBFloat16 = {.keys = DType::kBF16, .values = DType::kBF16};
 
 ModelSpec Shape(std::string_view text) {
   const auto model = ModelFromShape(text);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "cairn/base/check.h"
+
 namespace cairn {
 namespace {
 
@@ -26,8 +28,9 @@ Fixed FixedNamed(std::string name, int64_t elements, DType dtype) {
 // Convolutions are computed in the model's own type, so their inputs are kept in a plain one.
 DType TailType(const StateCodecs& codecs) {
   if (codecs.convolutions) return *codecs.convolutions;
-  const bool plain = codecs.keys == DType::kF32 || codecs.keys == DType::kF16;
-  return plain ? codecs.keys : DType::kBF16;
+  const DType keys = codecs.keys.codec;
+  const bool plain = keys == DType::kF32 || keys == DType::kF16;
+  return plain ? keys : DType::kBF16;
 }
 
 // A convolution of kernel k needs the k - 1 inputs before the next one.
@@ -40,7 +43,7 @@ void AddConvolution(int64_t channels, int64_t kernel, const StateCodecs& codecs,
 void AddIndex(const std::optional<SparseIndexSpec>& index, int64_t tokens_per_row,
               const StateCodecs& codecs, LayerState& state) {
   if (!index) return;
-  Rows rows = RowsNamed("index_keys", 1, index->width + index->gate_width, codecs.keys);
+  Rows rows = RowsNamed("index_keys", 1, index->width + index->gate_width, codecs.keys.codec);
   rows.tokens_per_row = TokenCount(tokens_per_row);
   // Whole blocks are picked by scores of neighbours, which are a kernel's lanes as those of keys.
   if (index->block > 0) rows.order = RowOrder::kTransposedTiles;
@@ -79,25 +82,48 @@ void AddNgram(const NgramSpec& ngram, const StateCodecs& codecs, LayerState& sta
       FixedNamed("ngram_conv", ngram.channels * ngram.conv_history, TailType(codecs)));
 }
 
+// A second component, in kExactCodec, of those rows that are read exactly.
+void AddExactRows(const Rows& coarse, const char* suffix, Lifetime lifetime, LayerState& state) {
+  Rows exact = coarse;
+  exact.name += suffix;
+  exact.codec = kExactCodec;
+  exact.lifetime = lifetime;
+  exact.exact_copy = true;
+  state.components.emplace_back(std::move(exact));
+}
+
+void AddExactEnds(const Rows& coarse, LayerState& state) {
+  // The first rows leave a window soon, and take what they weigh along.
+  if (coarse.lifetime.kind == Lifetime::Kind::kAll) {
+    AddExactRows(coarse, kFirstSuffix, Lifetime::First(TokenCount(kExactFirst)), state);
+  }
+  AddExactRows(coarse, kRecentSuffix,
+               Lifetime::ChunkAndBefore(TokenCount(kExactStep), kExactBefore), state);
+}
+
 // What a layer of each kind keeps.
 struct StateOf {
   const StateCodecs& codecs;
+  const LayerForms& forms;
 
   // Keys lie transposed in tiles, so that the lanes of a kernel are positions; values lie row by
   // row, so that they are channels.
   LayerState operator()(const AttentionSpec& attention) const {
-    Rows keys = RowsNamed("keys", attention.kv_heads, attention.key_width, codecs.keys);
+    Rows keys = RowsNamed("keys", attention.kv_heads, attention.key_width, forms.keys.codec);
     keys.lifetime = attention.lifetime;
     keys.order = RowOrder::kTransposedTiles;
     keys.position = attention.rope ? PositionApplied::kWhenStored : PositionApplied::kNone;
-    keys.transform = codecs.key_transform;
+    keys.transform = forms.keys.transform;
     if (attention.index && keys.transform != RowTransform::kNone) {
       keys.transform = RowTransform::kRotated;
     }
-    Rows values = RowsNamed("values", attention.kv_heads, attention.value_width, codecs.values);
+    Rows values =
+        RowsNamed("values", attention.kv_heads, attention.value_width, forms.values.codec);
     values.lifetime = attention.lifetime;
-    if (codecs.value_transform != RowTransform::kNone) values.transform = RowTransform::kRotated;
-    LayerState state{{std::move(keys), std::move(values)}};
+    if (forms.values.transform != RowTransform::kNone) values.transform = RowTransform::kRotated;
+    LayerState state{{keys, values}};
+    if (forms.keys.exact_ends && !attention.index) AddExactEnds(keys, state);
+    if (forms.values.exact_ends && !attention.index) AddExactEnds(values, state);
     AddIndex(attention.index, 1, codecs, state);
     AddConvolution(attention.kv_heads * (attention.key_width + attention.value_width),
                    attention.conv_kernel, codecs, state);
@@ -124,17 +150,17 @@ struct StateOf {
       return index_alone;
     }
     LayerState state{
-        {RowsNamed("latent", 1, latent.latent_width + latent.rope_width, codecs.keys)}};
+        {RowsNamed("latent", 1, latent.latent_width + latent.rope_width, codecs.keys.codec)}};
     AddIndex(latent.index, 1, codecs, state);
     return state;
   }
 
   LayerState operator()(const CompressedAttentionSpec& compressed) const {
-    Rows window = RowsNamed("keys", 1, compressed.width, codecs.keys);
+    Rows window = RowsNamed("keys", 1, compressed.width, codecs.keys.codec);
     window.lifetime = compressed.window;
     LayerState state{{std::move(window)}};
     if (compressed.ratio == 0) return state;
-    Rows entries = RowsNamed("compressed", 1, compressed.width, codecs.keys);
+    Rows entries = RowsNamed("compressed", 1, compressed.width, codecs.keys.codec);
     entries.tokens_per_row = TokenCount(compressed.ratio);
     state.components.emplace_back(std::move(entries));
     AddIndex(compressed.index, compressed.ratio, codecs, state);
@@ -200,6 +226,7 @@ struct KindOfMixer {
     std::string kind;
     switch (attention.lifetime.kind) {
       case Lifetime::Kind::kAll:
+      case Lifetime::Kind::kFirst:
         kind = "full";
         break;
       case Lifetime::Kind::kWindow:
@@ -245,11 +272,15 @@ struct KindOfMixer {
 
 std::string KindOf(const MixerSpec& mixer) { return std::visit(KindOfMixer(), mixer); }
 
-StateSpec StateSpecOf(const ModelSpec& model, StateCodecs codecs) {
+StateSpec StateSpecOf(const ModelSpec& model, const StateCodecs& codecs) {
+  CAIRN_CHECK(codecs.layers.empty() || codecs.layers.size() == model.layers.size());
+  const LayerForms all = {codecs.keys, codecs.values};
   StateSpec spec;
   spec.layers.reserve(model.layers.size());
-  for (const LayerSpec& layer : model.layers) {
-    LayerState& state = spec.layers.emplace_back(std::visit(StateOf{codecs}, layer.mixer));
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    const LayerSpec& layer = model.layers[i];
+    const LayerForms& forms = codecs.layers.empty() ? all : codecs.layers[i];
+    LayerState& state = spec.layers.emplace_back(std::visit(StateOf{codecs, forms}, layer.mixer));
     if (layer.ngram) AddNgram(*layer.ngram, codecs, state);
   }
   return spec;

@@ -15,6 +15,7 @@
 #include "cairn/base/dtype.h"
 #include "cairn/base/ids.h"
 #include "cairn/spec/rope.h"
+#include "cairn/spec/state_form.h"
 #include "cairn/spec/state_spec.h"
 
 namespace cairn {
@@ -459,21 +460,30 @@ struct ModelSpec {
   std::vector<std::string> notes;
 };
 
-// Stored forms. Latent rows, index keys and compressed entries are stored like keys.
+// Stored forms of one layer's keys and values.
+struct LayerForms {
+  StateForm keys;
+  StateForm values;
+
+  bool operator==(const LayerForms&) const = default;
+};
+
+// Stored forms. Latent rows, index keys and compressed entries are stored in the codec of keys.
+// Keys and values that softmax attention reads whole may be turned and have exact ends; keys that
+// are picked from by an index can only be rotated.
 struct StateCodecs {
-  DType keys = DType::kF16;
-  DType values = DType::kF16;
+  StateForm keys = {};
+  StateForm values = {};
+  // By layer, for the keys and values of softmax attention; empty: all layers are as above.
+  std::vector<LayerForms> layers = {};
   // Tails of convolutions, token shifts; unless named as keys are, if those are plain floats, else
   // BF16.
   std::optional<DType> convolutions = std::nullopt;
-  // Of keys and values that softmax attention reads whole; keys that are picked from by an index
-  // can only be rotated, and values never more.
-  RowTransform key_transform = RowTransform::kNone;
-  RowTransform value_transform = RowTransform::kNone;
   DType recurrent = DType::kF32;  // recurrent states of models that name no type
 };
 
-StateSpec StateSpecOf(const ModelSpec& model, StateCodecs codecs);
+// REQUIRES codecs.layers is empty or has one entry for each layer.
+StateSpec StateSpecOf(const ModelSpec& model, const StateCodecs& codecs);
 
 }  // namespace cairn
 

@@ -16,6 +16,7 @@ constexpr int64_t kMaxLayers = int64_t{1} << 16;
 constexpr int64_t kMaxHeads = int64_t{1} << 20;
 constexpr int64_t kMaxWidth = int64_t{1} << 20;
 constexpr int64_t kMaxTokensPerRow = int64_t{1} << 20;
+constexpr int64_t kMaxChunksBefore = 64;
 
 Status CheckRange(LayerIndex layer, std::string_view name, std::string_view what, int64_t value,
                   int64_t max) {
@@ -25,18 +26,31 @@ Status CheckRange(LayerIndex layer, std::string_view name, std::string_view what
               what, value, max);
 }
 
+const char* WhatIsCounted(const Lifetime& lifetime) {
+  switch (lifetime.kind) {
+    case Lifetime::Kind::kWindow:
+      return "window";
+    case Lifetime::Kind::kFirst:
+      return "first tokens";
+    case Lifetime::Kind::kChunk:
+    case Lifetime::Kind::kAll:
+      return "chunk";
+  }
+  CAIRN_CHECK(false);
+}
+
 Status CheckRows(LayerIndex layer, const Rows& rows) {
   CAIRN_TRY(CheckRange(layer, rows.name, "heads", rows.heads, kMaxHeads));
   CAIRN_TRY(CheckRange(layer, rows.name, "width", rows.width, kMaxWidth));
   CAIRN_TRY(CheckRange(layer, rows.name, "tokens per row", rows.tokens_per_row.value(),
                        kMaxTokensPerRow));
   if (rows.lifetime.kind != Lifetime::Kind::kAll) {
-    const char* what = rows.lifetime.kind == Lifetime::Kind::kWindow ? "window" : "chunk";
-    CAIRN_TRY(CheckRange(layer, rows.name, what, rows.lifetime.tokens.value(), INT64_MAX / 4));
-    if (rows.lifetime.chunks_before < 0 || rows.lifetime.chunks_before > 1) {
+    CAIRN_TRY(CheckRange(layer, rows.name, WhatIsCounted(rows.lifetime),
+                         rows.lifetime.tokens.value(), INT64_MAX / 4 / kMaxChunksBefore));
+    if (rows.lifetime.chunks_before < 0 || rows.lifetime.chunks_before > kMaxChunksBefore) {
       return Fail(ErrorCode::kInvalidArgument,
-                  "state of layer {}: {} has chunks before = {}, must be 0 or 1", layer.value(),
-                  rows.name, rows.lifetime.chunks_before);
+                  "state of layer {}: {} has chunks before = {}, must be between 0 and {}",
+                  layer.value(), rows.name, rows.lifetime.chunks_before, kMaxChunksBefore);
     }
   }
   const DTypeInfo& codec = InfoOf(rows.codec);
@@ -203,17 +217,24 @@ const BlockClass& StateLayout::ClassAt(ClassIndex block_class) const {
 }
 
 StateLayout::RowsPlace StateLayout::PlaceOf(LayerIndex layer, std::string_view name) const {
+  const std::optional<RowsPlace> place = FindPlace(layer, name);
+  CAIRN_CHECK(place.has_value());
+  return *place;
+}
+
+std::optional<StateLayout::RowsPlace> StateLayout::FindPlace(LayerIndex layer,
+                                                             std::string_view name) const {
   CAIRN_CHECK(static_cast<size_t>(layer.value()) < spec_.layers.size());
   const LayerState& state = spec_.layers[static_cast<size_t>(layer.value())];
-  if (IsAlias(state)) return PlaceOf(std::get<Alias>(state.components.front()).layer, name);
+  if (IsAlias(state)) return FindPlace(std::get<Alias>(state.components.front()).layer, name);
   for (size_t i = 0; i < classes_.size(); ++i) {
     for (const RowsSlot& slot : classes_[i].slots) {
       if (slot.layer != layer) continue;
       const Rows& rows = std::get<Rows>(state.components[static_cast<size_t>(slot.component)]);
-      if (rows.name == name) return {ClassIndex(static_cast<int32_t>(i)), &slot, &rows};
+      if (rows.name == name) return RowsPlace{ClassIndex(static_cast<int32_t>(i)), &slot, &rows};
     }
   }
-  CAIRN_CHECK(false && "the layer has a Rows component of this name");
+  return std::nullopt;
 }
 
 int64_t StateLayout::RowsNeeded(ClassIndex block_class, TokenCount tokens) const {
@@ -225,7 +246,7 @@ int64_t StateLayout::RowsNeeded(ClassIndex block_class, TokenCount tokens) const
 int64_t StateLayout::RowsSeen(ClassIndex block_class, TokenCount tokens) const {
   CheckTokens(tokens);
   const BlockClass& c = ClassAt(block_class);
-  const bool all = c.lifetime.kind == Lifetime::Kind::kAll;
+  const bool all = c.KeepsAll();
   const TokenCount most = c.lifetime.tokens * (1 + c.lifetime.chunks_before);
   return c.RowsCompleted(all ? tokens : std::min(tokens, most));
 }

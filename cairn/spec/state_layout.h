@@ -11,6 +11,8 @@
 #ifndef CAIRN_SPEC_STATE_LAYOUT_H_
 #define CAIRN_SPEC_STATE_LAYOUT_H_
 
+#include <algorithm>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -50,10 +52,14 @@ struct BlockClass {
   std::vector<RowsSlot> slots;
 
   TokenCount TokensPerBlock() const { return tokens_per_row * kRowsPerBlock; }
-  // Rows are dropped only from the end of a sequence.
-  bool KeepsAll() const { return lifetime.kind == Lifetime::Kind::kAll; }
+  bool KeepsAll() const { return lifetime.KeepsAll(); }
   // Rows that `tokens` tokens complete: row r is written with token (r + 1) * tokens_per_row - 1.
-  int64_t RowsCompleted(TokenCount tokens) const { return tokens.value() / tokens_per_row.value(); }
+  int64_t RowsCompleted(TokenCount tokens) const {
+    const bool first = lifetime.kind == Lifetime::Kind::kFirst;
+    return (first ? std::min(tokens, lifetime.tokens) : tokens).value() / tokens_per_row.value();
+  }
+  // Blocks that `tokens` tokens fill.
+  int64_t BlocksFilled(TokenCount tokens) const { return RowsCompleted(tokens) / kRowsPerBlock; }
 };
 
 // One Fixed component inside a sequence's fixed region.
@@ -93,6 +99,8 @@ class StateLayout {
     const Rows* rows;
   };
   RowsPlace PlaceOf(LayerIndex layer, std::string_view name) const;
+  // Nothing if the layer has no Rows component of this name.
+  std::optional<RowsPlace> FindPlace(LayerIndex layer, std::string_view name) const;
 
   // All below: REQUIRES 0 <= tokens and tokens + added <= kMaxStateTokens.
   //

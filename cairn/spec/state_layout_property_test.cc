@@ -24,8 +24,11 @@ class NaiveClass {
 
   void Feed(int64_t position) {
     const int64_t per_row = class_.tokens_per_row.value();
-    if ((position + 1) % per_row == 0) rows_.insert(position / per_row);
-    written_ = (position + 1) / per_row;
+    const bool first = class_.lifetime.kind == Lifetime::Kind::kFirst;
+    if (!first || position < class_.lifetime.tokens.value()) {
+      if ((position + 1) % per_row == 0) rows_.insert(position / per_row);
+      written_ = (position + 1) / per_row;
+    }
     const int64_t next = position + 1;
     std::erase_if(rows_, [&](int64_t row) {
       // Dead once no token of the row can be seen by the next query.
@@ -50,11 +53,12 @@ class NaiveClass {
     const int64_t size = class_.lifetime.tokens.value();
     switch (class_.lifetime.kind) {
       case Lifetime::Kind::kAll:
+      case Lifetime::Kind::kFirst:
         return true;
       case Lifetime::Kind::kWindow:
         return key > query - size;
       case Lifetime::Kind::kChunk:
-        return key / size == query / size;
+        return query / size - key / size <= class_.lifetime.chunks_before;
     }
     return false;
   }
@@ -132,10 +136,12 @@ TEST_CASE("rows seen are the most that any query so far had before it, and its o
     for (size_t i = 0; i < layout.classes().size(); ++i) {
       if (layout.classes()[i].tokens_per_row != TokenCount(1)) continue;
       const ClassIndex index(static_cast<int32_t>(i));
+      const Lifetime& lifetime = layout.classes()[i].lifetime;
       int64_t most = 0;
       REQUIRE_EQ(layout.RowsSeen(index, TokenCount(0)), 0);
       for (int64_t n = 1; n < 700; ++n) {
         most = std::max(most, layout.RowsNeeded(index, TokenCount(n - 1)) + 1);
+        if (lifetime.kind == Lifetime::Kind::kFirst) most = std::min(n, lifetime.tokens.value());
         REQUIRE_EQ(layout.RowsSeen(index, TokenCount(n)), most);
       }
     }

@@ -9,6 +9,7 @@ namespace cairn {
 TokenCount Lifetime::FirstNeeded(TokenCount tokens_read) const {
   switch (kind) {
     case Kind::kAll:
+    case Kind::kFirst:
       return TokenCount(0);
     case Kind::kWindow:
       // The next query's own key is the last of its window, so W - 1 earlier ones are left.

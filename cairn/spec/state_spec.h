@@ -16,17 +16,19 @@
 
 namespace cairn {
 
-// How long a row is needed. `tokens` is the window W or the chunk C and unused for kAll.
+// How long a row is needed. `tokens` is the window W, the chunk C or the count of first rows N, and
+// unused for kAll.
 struct Lifetime {
   enum class Kind : uint8_t {
     kAll,     // as long as the sequence
     kWindow,  // query i sees keys j, i - W < j <= i: after n tokens, the last min(n, W - 1) rows
     kChunk,   // query i sees its own chunk of C positions: after n tokens, the last n mod C rows,
               // and those of `chunks_before` whole chunks before them
+    kFirst,   // tokens before N alone have rows, which all queries see
   };
   Kind kind = Kind::kAll;
   TokenCount tokens;
-  int64_t chunks_before = 0;  // 0 or 1; of kChunk only
+  int64_t chunks_before = 0;  // of kChunk only
 
   bool operator==(const Lifetime&) const = default;
 
@@ -34,6 +36,13 @@ struct Lifetime {
   static Lifetime Window(TokenCount window) { return {Kind::kWindow, window}; }
   static Lifetime Chunk(TokenCount chunk) { return {Kind::kChunk, chunk}; }
   static Lifetime ChunkAndTheOneBefore(TokenCount chunk) { return {Kind::kChunk, chunk, 1}; }
+  static Lifetime ChunkAndBefore(TokenCount chunk, int64_t chunks) {
+    return {Kind::kChunk, chunk, chunks};
+  }
+  static Lifetime First(TokenCount tokens) { return {Kind::kFirst, tokens}; }
+
+  // Rows go only from the end of a sequence.
+  bool KeepsAll() const { return kind == Kind::kAll || kind == Kind::kFirst; }
 
   // First position whose row a sequence of `tokens_read` tokens still needs for its next token.
   // Positions count tokens; equal to tokens_read when nothing is needed.
@@ -78,6 +87,8 @@ struct Rows {
   // What a compressor hasn't made an entry of yet. It is kept like all rows, but isn't what a query
   // reads: published figures of a cache leave it out, so SeenRowBytes does.
   bool open_window = false;
+  // Rows of tokens that another component holds as well, in fewer bits (state_form.h).
+  bool exact_copy = false;
 
   ElementCount ElementsPerRow() const { return ElementCount(heads * width); }
   bool operator==(const Rows&) const = default;

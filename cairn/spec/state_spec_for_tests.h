@@ -48,11 +48,15 @@ class InputChoice {
 
 template <class Choose>
 Lifetime RandomLifetime(Choose& choose) {
-  switch (choose(4)) {
+  switch (choose(6)) {
     case 0:
       return Lifetime::Window(TokenCount(1 + choose(70)));
     case 1:
       return Lifetime::Chunk(TokenCount(1 + choose(70)));
+    case 2:
+      return Lifetime::ChunkAndBefore(TokenCount(1 + choose(20)), 1 + choose(4));
+    case 3:
+      return Lifetime::First(TokenCount(1 + choose(40)));
     default:
       return Lifetime::All();
   }

@@ -13,7 +13,10 @@ bool Sees(const Lifetime& lifetime, int64_t i, int64_t j) {
     case Lifetime::Kind::kWindow:
       return i - lifetime.tokens.value() < j && j <= i;
     case Lifetime::Kind::kChunk:
-      return i / lifetime.tokens.value() == j / lifetime.tokens.value() && j <= i;
+      return i / lifetime.tokens.value() - j / lifetime.tokens.value() <= lifetime.chunks_before &&
+             j <= i;
+    case Lifetime::Kind::kFirst:
+      return j < lifetime.tokens.value() && j <= i;
   }
   return false;
 }
@@ -23,7 +26,8 @@ bool Sees(const Lifetime& lifetime, int64_t i, int64_t j) {
 TEST_CASE("a row is needed as long as some later query sees its key") {
   for (int64_t size = 1; size <= 40; ++size) {
     for (const Lifetime& lifetime :
-         {Lifetime::All(), Lifetime::Window(TokenCount(size)), Lifetime::Chunk(TokenCount(size))}) {
+         {Lifetime::All(), Lifetime::Window(TokenCount(size)), Lifetime::Chunk(TokenCount(size)),
+          Lifetime::ChunkAndBefore(TokenCount(size), 3)}) {
       for (int64_t n = 0; n <= 130; ++n) {
         int64_t first = n;
         for (int64_t i = n; i <= n + size; ++i) {

@@ -164,7 +164,7 @@ void PrefixTree::Truncate(Node& node, TokenCount to) {
 double PrefixTree::RowBytesPerToken() const {
   double bytes = 0;
   for (const BlockClass& c : store_.layout().classes()) {
-    if (!c.KeepsAll()) continue;
+    if (c.lifetime.kind != Lifetime::Kind::kAll) continue;
     bytes +=
         static_cast<double>(c.row_bytes.value()) / static_cast<double>(c.tokens_per_row.value());
   }

@@ -176,9 +176,9 @@ class StateModel {
     const bool fits = Fits(i, [&](Sequence& sequence) {
       KeepHeld(sequence, tokens);
       for (size_t c = 0; c < row_classes(); ++c) {
-        const int64_t per_row = layout().classes()[c].tokens_per_row.value();
-        const int64_t rows = tokens / per_row;
-        if (rows < length / per_row && rows % kRowsPerBlock != 0) {
+        const BlockClass& block_class = layout().classes()[c];
+        const int64_t rows = block_class.RowsCompleted(TokenCount(tokens));
+        if (rows < block_class.RowsCompleted(TokenCount(length)) && rows % kRowsPerBlock != 0) {
           Own(sequence, c, rows / kRowsPerBlock);
         }
       }
@@ -201,8 +201,9 @@ class StateModel {
     const bool fits = Fits(i, [&](Sequence& sequence) {
       const auto length = static_cast<int64_t>(sequence.stamps.size());
       for (size_t c = 0; c < row_classes(); ++c) {
-        const int64_t per_row = layout().classes()[c].tokens_per_row.value();
-        for (int64_t row = length / per_row; row < (length + added) / per_row; ++row) {
+        const BlockClass& block_class = layout().classes()[c];
+        const int64_t end = block_class.RowsCompleted(TokenCount(length + added));
+        for (int64_t row = block_class.RowsCompleted(TokenCount(length)); row < end; ++row) {
           Own(sequence, c, row / kRowsPerBlock);
         }
       }

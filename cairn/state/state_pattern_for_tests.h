@@ -89,10 +89,9 @@ inline void WriteTokens(const StateLayout& layout, const SequenceView& view,
                         const std::vector<Stamp>& stamps) {
   for (size_t c = 0; c < layout.classes().size(); ++c) {
     const BlockClass& block_class = layout.classes()[c];
-    const int64_t per_row = block_class.tokens_per_row.value();
     for (auto t = view.tokens_before.value(); t < static_cast<int64_t>(stamps.size()); ++t) {
-      if ((t + 1) % per_row != 0) continue;
-      const int64_t row = t / per_row;
+      const int64_t row = block_class.RowsCompleted(TokenCount(t));
+      if (block_class.RowsCompleted(TokenCount(t + 1)) == row) continue;
       std::byte* block = view.tables[c].Block(row / kRowsPerBlock);
       WriteRow(layout, block_class, row % kRowsPerBlock, stamps[static_cast<size_t>(t)], block);
     }
@@ -106,8 +105,9 @@ inline std::vector<std::byte> BlockImage(const StateLayout& layout, const BlockC
   std::vector<std::byte> image(static_cast<size_t>(block_class.block_bytes.value()));
   const int64_t per_row = block_class.tokens_per_row.value();
   for (int64_t r = 0; r < kRowsPerBlock; ++r) {
-    const auto last_token = static_cast<size_t>((logical * kRowsPerBlock + r + 1) * per_row - 1);
-    if (last_token >= stamps.size()) break;
+    const int64_t row = logical * kRowsPerBlock + r;
+    if (row >= block_class.RowsCompleted(TokenCount(std::ssize(stamps)))) break;
+    const auto last_token = static_cast<size_t>((row + 1) * per_row - 1);
     WriteRow(layout, block_class, r, stamps[last_token], image.data());
   }
   return image;

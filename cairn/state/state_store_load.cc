@@ -12,7 +12,7 @@ ClassIndex ClassOf(size_t index) { return ClassIndex(static_cast<int32_t>(index)
 
 // Blocks of the class that the first `shared` tokens fill.
 int64_t SharedBlocks(const BlockClass& block_class, TokenCount shared) {
-  return block_class.KeepsAll() ? shared.value() / block_class.TokensPerBlock().value() : 0;
+  return block_class.KeepsAll() ? block_class.BlocksFilled(shared) : 0;
 }
 
 }  // namespace

@@ -15,10 +15,6 @@ constexpr int64_t kMostRunTokens = 256;
 
 ClassIndex ClassOf(size_t index) { return ClassIndex(static_cast<int32_t>(index)); }
 
-int64_t FullBlocks(const BlockClass& block_class, TokenCount tokens) {
-  return tokens.value() / block_class.TokensPerBlock().value();
-}
-
 Bytes BytesOf(const StateLayout& layout, const TierBlocks& blocks) {
   Bytes bytes;
   for (size_t i = 0; i < blocks.ranges.size(); ++i) {
@@ -83,8 +79,8 @@ TierBlocks RunBlocks(const StateLayout& layout, TokenCount run_tokens, int64_t r
   for (const BlockClass& c : layout.classes()) {
     BlockRange& range = blocks.ranges.emplace_back();
     if (!c.KeepsAll()) continue;
-    range = {.first = FullBlocks(c, run_tokens * run),
-             .end = FullBlocks(c, run_tokens * (run + 1))};
+    range = {.first = c.BlocksFilled(run_tokens * run),
+             .end = c.BlocksFilled(run_tokens * (run + 1))};
   }
   blocks.bytes = BytesOf(layout, blocks);
   return blocks;
@@ -96,7 +92,7 @@ TierBlocks EndBlocks(const StateLayout& layout, TokenCount run_tokens, TokenCoun
   for (size_t i = 0; i < layout.classes().size(); ++i) {
     const BlockClass& c = layout.classes()[i];
     BlockRange& range = blocks.ranges.emplace_back(layout.BlocksHeld(ClassOf(i), tokens));
-    if (c.KeepsAll()) range.first = FullBlocks(c, in_runs);
+    if (c.KeepsAll()) range.first = c.BlocksFilled(in_runs);
   }
   blocks.fixed = layout.fixed_bytes() > Bytes(0);
   blocks.bytes = BytesOf(layout, blocks);
