@@ -317,21 +317,22 @@ class AttentionRun {
                            const Workspace& w) const {
     TilePointers decoded;
     const int64_t tile = item.kv_head * StateTileBytes(shape_.exact.codec, shape_.value_width);
-    ForRuns(
-        base, first_key, end_key, span.first_position + item.first_token, [&](const GroupRun& run) {
-          const int64_t first = std::max<int64_t>(first_key - base, int64_t{run.first} * kTileRows);
-          const int64_t end = std::min<int64_t>(end_key - base, int64_t{run.end} * kTileRows);
-          TilePointers from = coarse;
-          if (run.exact) {
-            from = ExactPointers(shape_, span.exact, base, run, span.exact.value_offset + tile,
-                                 span.exact.first_value_offset + tile);
-          }
-          from.first = run.first;
-          from.end = run.end;
-          decoded = DecodeValues(run.exact ? shape_.exact.codec : shape_.value_codec, from,
-                                 static_cast<int>(first), static_cast<int>(end), shape_.value_width,
-                                 w.values);
-        });
+    ForRuns(shape_, base, first_key, end_key, span.first_position + item.first_token,
+            [&](const GroupRun& run) {
+              const int64_t first =
+                  std::max<int64_t>(first_key - base, int64_t{run.first} * kTileRows);
+              const int64_t end = std::min<int64_t>(end_key - base, int64_t{run.end} * kTileRows);
+              TilePointers from = coarse;
+              if (run.exact) {
+                from = ExactPointers(shape_, span.exact, base, run, span.exact.value_offset + tile,
+                                     span.exact.first_value_offset + tile);
+              }
+              from.first = run.first;
+              from.end = run.end;
+              decoded = DecodeValues(run.exact ? shape_.exact.codec : shape_.value_codec, from,
+                                     static_cast<int>(first), static_cast<int>(end),
+                                     shape_.value_width, w.values);
+            });
     decoded.first = coarse.first;
     decoded.end = coarse.end;
     return decoded;
