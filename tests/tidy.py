@@ -31,7 +31,7 @@ LAYERS = {
     "models": {"base", "spec", "kernels", "policies", "weights", "state"},
     "engine": {"base", "spec", "policies", "state", "models"},
     "serve": {"base", "text", "engine", "sizing"},
-    "eval": {"base", "text", "engine", "sizing"},
+    "eval": {"base", "spec", "text", "models", "engine", "sizing"},
     "cluster": {"base", "spec", "state", "engine", "serve"},
     "sim": {"base", "spec", "sizing", "state", "engine", "cluster", "models"},
 }

@@ -11,6 +11,7 @@
 #include "cairn/base/env.h"
 #include "cairn/eval/check.h"
 #include "cairn/eval/excerpt.h"
+#include "cairn/eval/form_search.h"
 #include "cairn/eval/plot.h"
 #include "cairn/eval/report.h"
 #include "cairn/sizing/render.h"
@@ -27,6 +28,8 @@ struct EvalArgs {
   std::vector<std::string> tasks;
   std::vector<std::string> key_types = {"f16", "q8_0", "q4_0"};
   std::vector<std::string> value_types;
+  std::vector<std::string> qualities;
+  bool forms_by_default = false;  // nobody named any
   std::vector<int64_t> contexts;
   std::string text_path;
   std::string json_path;
@@ -146,6 +149,8 @@ Result<int> Run(const EvalArgs& args) {
                 EvalGradeNames());
   }
   CAIRN_ASSIGN(std::vector<FormPair> forms, FormPairsOf(args.key_types, args.value_types));
+  if (!args.qualities.empty() && args.forms_by_default) forms.clear();
+  CAIRN_TRY(AddQualities(args.qualities, forms));
   TaskInput input;
   input.text_name = "the built-in text";
   input.text = EvalExcerpt();
@@ -190,6 +195,10 @@ void AddFlags(CLI::App& command, EvalArgs& args) {
                   "-ctv: stored forms of values, one for each of -ctk (default: the same)")
       ->delimiter(',');
   args.model.AddKeyStandardsFlag(command);
+  command
+      .add_option("--state-quality", args.qualities,
+                  "Also forms that are chosen for these, as high,small: " + StateGoalNames())
+      ->delimiter(',');
   command.add_option("-c,--ctx-size", args.contexts, "Contexts, as 2048,8192 (default: 2048)")
       ->delimiter(',')
       ->check(CLI::Range(int64_t{8}, int64_t{1} << 24));
@@ -214,7 +223,9 @@ void AddEvalCommand(CLI::App& app, ChosenCommand& chosen) {
   static EvalArgs args;  // the parser writes into it after this function has returned
   CLI::App& command = *app.add_subcommand("eval", "Measure what a form of the state costs");
   AddFlags(command, args);
-  command.callback([&chosen] {
+  command.callback([&chosen, &command] {
+    const CLI::App* self = &command;
+    args.forms_by_default = self->count("--cache-type-k") == 0;
     chosen = [] {
       const Result<int> code = Run(args);
       return code ? *code : ExitCodeOf(code.error());

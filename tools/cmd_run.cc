@@ -15,6 +15,7 @@
 #include "tools/commands.h"
 #include "tools/conversation.h"
 #include "tools/generation.h"
+#include "tools/state_quality.h"
 #include "tools/terminal.h"
 
 namespace cairn {
@@ -101,6 +102,12 @@ struct StateCost {
   }
 };
 
+void PrintForms(const TextGenerator& generator) {
+  if (!generator.opened().forms) return;
+  fmt::print(stderr, "state forms      {}\n",
+             FormReportLine(*generator.opened().forms, generator.model().spec()));
+}
+
 void PrintCost(TextGenerator& generator, const Prompt& prompt, const TextAnswer& answer) {
   const StateCost state(generator);
   const int64_t tokens = generator.store().Length(generator.runner().id()).value();
@@ -122,6 +129,7 @@ void PrintCost(TextGenerator& generator, const Prompt& prompt, const TextAnswer&
              answer.prompt_tokens, answer.PromptTokensPerSecond(), answer.tokens.size(),
              answer.AnswerTokensPerSecond(), NameOf(answer.finish), BytesText(state.per_token),
              BytesText(state.predicted), tokens, BytesText(state.live), state.blocks);
+  PrintForms(generator);
 }
 
 void PrintJson(TextGenerator& generator, const Prompt& prompt, const TextAnswer& answer) {

@@ -24,6 +24,7 @@
 #include "tools/serve_args.h"
 #include "tools/serve_pages.h"
 #include "tools/serve_state.h"
+#include "tools/state_quality.h"
 #include "tools/terminal.h"
 
 namespace cairn {
@@ -115,6 +116,7 @@ void Describe(const ServeArgs& args, TokenCount context, Serving& to) {
   served.created_unix_s = NowUnixSeconds();
   served.defaults.sampling = args.sampling;
   served.defaults.max_tokens = args.max_tokens;
+  served.state_forms = StateFormsJson(args.model, to.opened.forms);
 }
 
 Status OpenServing(const ServeArgs& args, Serving& to) {

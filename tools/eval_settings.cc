@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "cairn/eval/form_search.h"
+
 namespace cairn {
 namespace {
 
@@ -37,13 +39,29 @@ Result<std::vector<FormPair>> FormPairsOf(const std::vector<std::string>& keys,
   return forms;
 }
 
+Status AddQualities(const std::vector<std::string>& qualities, std::vector<FormPair>& forms) {
+  for (const std::string& quality : qualities) {
+    CAIRN_TRY(StateGoalOf(quality));
+    if (std::ranges::find(forms, quality, &FormPair::quality) != forms.end()) {
+      return Fail(ErrorCode::kInvalidArgument, "--state-quality: {} is named twice", quality);
+    }
+    forms.push_back({.keys = {}, .values = {}, .quality = quality});
+  }
+  return {};
+}
+
 Result<OpenedSettings> OpenSettings(const ModelArgs& args, std::span<const FormPair> forms,
                                     ThreadPool& pool) {
   OpenedSettings opened;
   for (const FormPair& form : forms) {
     ModelArgs own = args;
-    own.key_type = form.keys;
-    own.value_type = form.values;
+    own.state_quality = form.quality;
+    if (form.quality.empty()) {
+      own.key_type = form.keys;
+      own.value_type = form.values;
+    } else {
+      own.key_type = own.value_type = ModelArgs().key_type;
+    }
     CAIRN_ASSIGN(opened.models.emplace_back(), LoadModelOn(own, pool));
     opened.settings.push_back({.name = form.Name(), .model = opened.models.back().get()});
   }

@@ -11,12 +11,16 @@
 
 namespace cairn {
 
-// A stored form of keys and one of values, by their names.
+// A stored form of keys and one of values, by their names; or those that are chosen for a quality.
 struct FormPair {
   std::string keys;
   std::string values;
+  std::string quality = {};  // instead of both: as --state-quality has it
 
-  std::string Name() const { return keys == values ? keys : keys + "/" + values; }
+  std::string Name() const {
+    if (!quality.empty()) return quality;
+    return keys == values ? keys : keys + "/" + values;
+  }
   bool operator==(const FormPair&) const = default;
 };
 
@@ -24,6 +28,9 @@ struct FormPair {
 // has. Errors: lists of other lengths, names of no form, a pair twice.
 Result<std::vector<FormPair>> FormPairsOf(const std::vector<std::string>& keys,
                                           const std::vector<std::string>& values);
+
+// One more for each of these qualities. Errors: no such quality, one twice.
+Status AddQualities(const std::vector<std::string>& qualities, std::vector<FormPair>& forms);
 
 // A model for each form of a group.
 struct OpenedSettings {

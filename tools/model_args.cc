@@ -12,6 +12,7 @@
 #include "cairn/weights/describe_model.h"
 #include "cairn/weights/fingerprint.h"
 #include "tools/key_standards_file.h"
+#include "tools/state_quality.h"
 #include "tools/terminal.h"
 
 namespace cairn {
@@ -31,12 +32,18 @@ Status RestrictCpus(const ModelArgs& args) {
   return RunOnCpus(*cpus);
 }
 
-Result<ModelOptions> ModelOptionsOf(const ModelArgs& args, const ModelSpec& spec,
-                                    ThreadPool& pool) {
+Result<ModelOptions> ModelOptionsOf(const ModelArgs& args, const ModelSpec& spec, ThreadPool& pool,
+                                    std::optional<FormReport>& forms) {
   ModelOptions options;
   CAIRN_ASSIGN(options.codecs, StateCodecsOf(args));
   CAIRN_ASSIGN(const SequenceRunner::Options runner, RunnerOptionsOf(args, spec));
   options.context = runner.context;
+  if (args.ChoosesForms()) {
+    CAIRN_ASSIGN(options.standards, KeyStandardsFor(args, spec, pool));
+    CAIRN_ASSIGN(FormReport report, FormReportFor(args, spec, options.standards, pool));
+    options.codecs.layers = report.layers;
+    forms = std::move(report);
+  }
   if (options.codecs.keys.transform == RowTransform::kStandardized) {
     CAIRN_ASSIGN(options.standards, KeyStandardsFor(args, spec, pool));
   }
@@ -67,6 +74,11 @@ void ModelArgs::AddStateFlags(CLI::App& command) {
                      "-ctv: stored form of values, the same; +rot behind either: rotated, +std "
                      "behind keys': standardised; then +ends: the first and last rows exactly");
   AddKeyStandardsFlag(command);
+  command.add_option("--state-quality", state_quality,
+                     "Chooses each layer's forms by what they cost this model: " +
+                         StateGoalNames() + ", or a divergence in nats as 0.01");
+  command.add_option("--state-forms", state_forms,
+                     "File with each layer's forms; --state-quality makes it if it is absent");
 }
 
 void ModelArgs::AddContextFlags(CLI::App& command) {
@@ -93,6 +105,15 @@ Result<StateForm> StateFormFromName(const std::string& flag, std::string name, b
 
 Result<StateCodecs> StateCodecsOf(const ModelArgs& args) {
   StateCodecs codecs;
+  const ModelArgs none;
+  const bool named = args.key_type != none.key_type || args.value_type != none.value_type;
+  if (args.ChoosesForms() && named) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "-ctk {}, -ctv {}: --state-quality and --state-forms choose the forms; one or the "
+                "other would be right",
+                args.key_type, args.value_type);
+  }
+  if (!args.state_quality.empty()) CAIRN_TRY(StateGoalOf(args.state_quality));
   CAIRN_ASSIGN(codecs.keys, StateFormFromName("-ctk", args.key_type, true));
   CAIRN_ASSIGN(codecs.values, StateFormFromName("-ctv", args.value_type, false));
   return codecs;
@@ -116,7 +137,8 @@ Result<OpenedModel> OpenModel(const ModelArgs& args, DescribedFile described) {
   CAIRN_TRY(RestrictCpus(args));
   opened.pool = std::make_unique<ThreadPool>(args.threads > 0 ? args.threads : CpuCount());
   const int64_t start_us = NowMicroseconds();
-  CAIRN_ASSIGN(const ModelOptions options, ModelOptionsOf(args, described.spec, *opened.pool));
+  CAIRN_ASSIGN(const ModelOptions options,
+               ModelOptionsOf(args, described.spec, *opened.pool, opened.forms));
   const ProgressLine progress("loading " + args.model);
   if (args.fingerprint) {
     CAIRN_ASSIGN(opened.fingerprint, FingerprintOf(*described.file, args.model, *opened.pool));
@@ -130,7 +152,8 @@ Result<OpenedModel> OpenModel(const ModelArgs& args, DescribedFile described) {
 
 Result<std::unique_ptr<Model>> LoadModelOn(const ModelArgs& args, ThreadPool& pool) {
   CAIRN_ASSIGN(DescribedFile described, DescribeFile(args));
-  CAIRN_ASSIGN(const ModelOptions options, ModelOptionsOf(args, described.spec, pool));
+  std::optional<FormReport> forms;
+  CAIRN_ASSIGN(const ModelOptions options, ModelOptionsOf(args, described.spec, pool, forms));
   const ProgressLine progress("loading " + args.model);
   return LoadModel(std::move(described.file), std::move(described.spec), options, pool);
 }

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cairn/base/status.h"
 #include "cairn/base/thread_pool.h"
 #include "cairn/engine/sequence_runner.h"
+#include "cairn/eval/form_search.h"
 #include "cairn/models/model.h"
 #include "cairn/state/state_store.h"
 #include "cairn/weights/weight_file.h"
@@ -29,6 +31,10 @@ struct ModelArgs {
   std::string key_type = "f16";
   std::string value_type = "f16";
   std::string key_standards;  // a file; empty: measured anew where they are needed
+  std::string state_quality;  // empty: forms are as key_type and value_type say
+  std::string state_forms;    // a file with forms by layer
+
+  bool ChoosesForms() const { return !state_quality.empty() || !state_forms.empty(); }
 
   void AddModelFlag(CLI::App& command);
   void AddThreadFlag(CLI::App& command);
@@ -47,7 +53,8 @@ struct OpenedModel {
   std::unique_ptr<ThreadPool> pool;
   std::unique_ptr<Model> model;
   int64_t load_time_us = 0;
-  std::string fingerprint;  // of the weights and of key standards, if it was asked for
+  std::string fingerprint;          // of the weights and of key standards, if it was asked for
+  std::optional<FormReport> forms;  // nothing: they weren't chosen
 };
 
 // A model's file and what it describes, before the weights are loaded.

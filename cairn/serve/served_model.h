@@ -38,6 +38,8 @@ struct ServedModel {
   std::optional<Pooling> pooling = {};
   std::string why_no_embeddings = {};
   int64_t width = 0;  // of its hidden states
+  // How its state is stored, as a JSON object for /props; empty: nobody said.
+  std::string state_forms = {};
 };
 
 }  // namespace cairn

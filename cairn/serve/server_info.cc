@@ -53,14 +53,18 @@ std::string ModelsJson(const ServedModel& model) {
 }
 
 std::string PropsJson(const ServedModel& model) {
-  return Dump(
-      {{"default_generation_settings", {{"n_ctx", model.context}, {"params", ParamsJson(model)}}},
-       {"total_slots", model.answers_at_once},
-       {"model_alias", model.name},
-       {"model_path", model.file},
-       {"modalities", {{"vision", false}, {"audio", false}}},
-       {"chat_template", ChatTemplateOf(model)},
-       {"build_info", model.fingerprint}});
+  Json props = {
+      {"default_generation_settings", {{"n_ctx", model.context}, {"params", ParamsJson(model)}}},
+      {"total_slots", model.answers_at_once},
+      {"model_alias", model.name},
+      {"model_path", model.file},
+      {"modalities", {{"vision", false}, {"audio", false}}},
+      {"chat_template", ChatTemplateOf(model)},
+      {"build_info", model.fingerprint}};
+  if (!model.state_forms.empty()) {
+    props["state_forms"] = Json::parse(model.state_forms, nullptr, /*allow_exceptions=*/false);
+  }
+  return Dump(props);
 }
 
 }  // namespace cairn
