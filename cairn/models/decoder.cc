@@ -68,20 +68,42 @@ void Decoder::StartPass(std::span<const BatchSpan> batch) {
     const auto count = static_cast<int64_t>(span.tokens.size());
     const auto first = static_cast<int64_t>(positions_.size());
     CAIRN_CHECK(span.logits <= count);
+    tokens_of_others_ = first;
     for (int64_t i = 0; i < count; ++i) positions_.push_back(span.state.tokens_before.value() + i);
     ids_.insert(ids_.end(), span.tokens.begin(), span.tokens.end());
+    if (span.layers.end < std::ssize(layers_)) continue;
     for (int64_t i = count - span.logits; i < count; ++i) wanted_.push_back(first + i);
   }
   all_.resize(positions_.size());
   std::iota(all_.begin(), all_.end(), 0);
-  pass_.batch = batch;
-  pass_.tokens = static_cast<int64_t>(positions_.size());
-  pass_.positions = positions_;
-  pass_.ids = ids_;
-  pass_.all = all_;
-  stream_.Reserve(static_cast<size_t>(pass_.tokens * residual_->width()) * sizeof(float));
+  batch_ = batch;
+  stream_.Reserve(all_.size() * static_cast<size_t>(residual_->width()) * sizeof(float));
   pass_.residual = stream_.As<float>();
   ropes_.Fill(positions_, pool_);
+  StartSlice();
+}
+
+void Decoder::StartSlice() {
+  slice_ = batch_.empty() ? LayerRange{} : batch_.back().layers;
+  slice_.end = std::min(slice_.end, std::ssize(layers_));
+  CAIRN_CHECK(slice_.first >= 0 && slice_.first <= slice_.end);
+  for (size_t i = 0; i + 1 < batch_.size(); ++i) {
+    const LayerRange& layers = batch_[i].layers;
+    CAIRN_CHECK(layers.first == 0 && layers.end >= std::ssize(layers_));
+  }
+  if (slice_.first == 0) return;
+  CAIRN_CHECK(held_.layers() == slice_.first);
+  CAIRN_CHECK(held_.tokens() == std::ssize(all_) - tokens_of_others_);
+  held_.MakeRoom(pass_, tokens_of_others_);
+}
+
+void Decoder::GoOn(bool with_last) {
+  const auto tokens = with_last ? all_.size() : static_cast<size_t>(tokens_of_others_);
+  pass_.batch = with_last ? batch_ : batch_.first(batch_.size() - 1);
+  pass_.tokens = static_cast<int64_t>(tokens);
+  pass_.positions = std::span(positions_).first(tokens);
+  pass_.ids = std::span(ids_).first(tokens);
+  pass_.all = std::span(all_).first(tokens);
 }
 
 void Decoder::Embed() {
@@ -106,13 +128,23 @@ void Decoder::Embed() {
 
 void Decoder::Forward(std::span<const BatchSpan> batch) {
   StartPass(batch);
-  Embed();
-  residual_->Begin(pass_);
+  GoOn(slice_.first == 0);
+  if (pass_.tokens > 0) {
+    Embed();
+    residual_->Begin(pass_);
+  }
   for (size_t layer = 0; layer < layers_.size(); ++layer) {
+    const auto at = static_cast<int64_t>(layer);
+    GoOn(at >= slice_.first && at < slice_.end);
+    if (pass_.tokens == 0) continue;
+    if (at == slice_.first && at > 0) held_.Give(pass_, tokens_of_others_);
     // After the last layer only the wanted tokens go on; all of them leave their state.
     const bool last = layer + 1 == layers_.size();
-    const std::vector<int64_t>& rows = last ? wanted_ : all_;
+    const std::span<const int64_t> rows = last ? wanted_ : pass_.all;
     residual_->RunLayer(pass_, layer, layers_[layer], rows);
+    if (at + 1 == slice_.end && !last) {
+      held_.Take(pass_, tokens_of_others_, residual_->width(), slice_.end);
+    }
     if (!observer_) continue;
     const int64_t width = residual_->width();
     observer_(layer, {pass_.residual, rows.size() * static_cast<size_t>(width)}, width);

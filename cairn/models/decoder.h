@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cairn/kernels/pack_arena.h"
+#include "cairn/models/held_rows.h"
 #include "cairn/models/model.h"
 #include "cairn/models/pass.h"
 #include "cairn/models/residual.h"
@@ -29,6 +30,7 @@ class Decoder final : public Model {
   const StateLayout& layout() const override { return layout_; }
   Bytes weight_bytes() const override { return weight_bytes_; }
   void Forward(std::span<const BatchSpan> batch) override;
+  bool CanSlice() const override { return true; }
   int64_t logit_rows() const override { return static_cast<int64_t>(wanted_.size()); }
   void Logits(int64_t first, int64_t count, float* out) override;
   void HiddenStates(int64_t first, int64_t count, float* out) override;
@@ -41,6 +43,10 @@ class Decoder final : public Model {
  private:
   Status LoadWeights(std::unique_ptr<WeightFile> file);
   void StartPass(std::span<const BatchSpan> batch);
+  // Which layers the last span passes now; the others pass all.
+  void StartSlice();
+  // The pass goes on with all spans, or without the last one, whose tokens are the last ones.
+  void GoOn(bool with_last);
   void Embed();
 
   const ModelSpec spec_;
@@ -62,7 +68,11 @@ class Decoder final : public Model {
   Pass pass_;
   RopeTables ropes_;
   Workspace work_;
-  std::array<AlignedBuffer, kHandovers> handovers_;
+  std::array<HandoverRows, kHandovers> handovers_;
+  std::span<const BatchSpan> batch_;
+  LayerRange slice_;  // of the last span
+  int64_t tokens_of_others_ = 0;
+  HeldRows held_;  // of a last span that has layers before it, between calls
   std::vector<int64_t> positions_;
   std::vector<TokenId> ids_;
   std::vector<int64_t> all_;     // 0 .. tokens - 1

@@ -38,9 +38,12 @@ void SplitPairs(float* x, int64_t pairs) {
 }  // namespace
 
 RowPicks PicksOf(const Pass& pass, int64_t picks) {
-  AlignedBuffer& buffer = pass.At(Handover::kIndexPicks);
-  buffer.Reserve(static_cast<size_t>(pass.tokens * (picks + 1)) * sizeof(int32_t));
-  return {buffer.As<int32_t>(), buffer.As<int32_t>() + pass.tokens};
+  const auto rows = [&](Handover what, int64_t width) {
+    const size_t row_bytes = static_cast<size_t>(width) * sizeof(int32_t);
+    return reinterpret_cast<int32_t*>(pass.At(what).Rows(pass.tokens, row_bytes));
+  };
+  return {.counts = rows(Handover::kIndexCounts, 1),
+          .positions = rows(Handover::kIndexPicks, picks)};
 }
 
 void FindRuns(const Pass& pass, std::span<const int64_t> chosen, std::vector<TokenRun>& runs) {

@@ -1,7 +1,7 @@
 // The index of sparse latent attention: keys of its own, by which a token picks the rows it reads.
 //
-// Picks are left in Handover::kIndexPicks, where layers without an index of their own find them.
-// Thread safety: one call at a time.
+// Picks are left in Handover::kIndexPicks and kIndexCounts, where layers without an index of their
+// own find them. Thread safety: one call at a time.
 #ifndef CAIRN_MODELS_LATENT_INDEX_H_
 #define CAIRN_MODELS_LATENT_INDEX_H_
 
@@ -17,7 +17,7 @@
 
 namespace cairn {
 
-// What stands in the handover: [tokens] counts, then [tokens][picks] positions, ascending.
+// What stands in the handovers: [tokens] counts, and [tokens][picks] positions, ascending.
 struct RowPicks {
   int32_t* counts = nullptr;
   int32_t* positions = nullptr;

@@ -38,9 +38,7 @@ Status LayerInputs::Load(const ModelBuild& build, const LayerInputsSpec& spec) {
 void LayerInputs::Begin(const Pass& pass, int64_t stride) {
   const auto layers = static_cast<int64_t>(layers_.size());
   const int64_t all = layers * spec_.width;
-  AlignedBuffer& buffer = pass.At(Handover::kPerLayerInputs);
-  buffer.Reserve(static_cast<size_t>(pass.tokens * all) * sizeof(float));
-  float* inputs = buffer.As<float>();
+  float* inputs = pass.At(Handover::kPerLayerInputs).Floats(pass.tokens, all);
   Activations& activations = pass.work->activations(0);
   activations.Set(pass.residual, pass.tokens, hidden_, stride);
   const MatMulTask task = projection_.Into(inputs);
@@ -70,8 +68,8 @@ void LayerInputs::Run(const Pass& pass, size_t layer, const float* x, std::span<
   const Layer& weights = layers_[layer];
   const auto count = static_cast<int64_t>(rows.size());
   const int64_t all = static_cast<int64_t>(layers_.size()) * spec_.width;
-  const float* inputs =
-      pass.At(Handover::kPerLayerInputs).As<float>() + static_cast<int64_t>(layer) * spec_.width;
+  const float* inputs = pass.At(Handover::kPerLayerInputs).Floats(pass.tokens, all) +
+                        static_cast<int64_t>(layer) * spec_.width;
   float* gate = pass.work->Floats(kGate, count * spec_.width);
   Activations& activations = pass.work->activations(0);
   activations.Set(x, count, hidden_, hidden_);

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,11 +27,18 @@ namespace cairn {
 class KeyObserver;
 class WeightFile;
 
+// Layers [first, end) of a model; by itself all of them.
+struct LayerRange {
+  int64_t first = 0;
+  int64_t end = std::numeric_limits<int64_t>::max();
+};
+
 // Consecutive new tokens of one sequence.
 struct BatchSpan {
   SequenceView state;
   std::span<const TokenId> tokens;
-  int64_t logits = 0;  // how many of the last tokens get a row: of logits, or of hidden states
+  int64_t logits = 0;      // how many of the last tokens get a row: of logits, or of hidden states
+  LayerRange layers = {};  // that they pass in this call; see Model::CanSlice
 };
 
 class Model {
@@ -45,6 +53,11 @@ class Model {
   // Computes all spans and writes their state rows. REQUIRES: every token id in [0, vocabulary);
   // the views are writable for their tokens.
   virtual void Forward(std::span<const BatchSpan> batch) = 0;
+  // Whether the last span of a batch may pass a part of the layers, and the others in later calls,
+  // each time as the last span, with the same tokens and a view of the same state. The tokens'
+  // state is complete, and their rows are there, after the call that ends with the last layer.
+  // Calls between may be without it. One span at a time: who begins another drops it.
+  virtual bool CanSlice() const { return false; }
 
   // Rows that the last Forward prepared: the spans' wanted tokens in order.
   virtual int64_t logit_rows() const = 0;

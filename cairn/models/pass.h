@@ -53,10 +53,31 @@ class Workspace {
 // What a layer leaves for later layers of the same pass: [tokens][whatever they agreed on].
 enum class Handover : uint8_t {
   kIndexPicks,      // which rows an index left each token to read
+  kIndexCounts,     // how many they are
   kRouterState,     // what a router hands on to the next layer's
   kPerLayerInputs,  // embeddings of the tokens for each layer
 };
-inline constexpr size_t kHandovers = 3;
+inline constexpr size_t kHandovers = 4;
+
+// The rows of one handover. Who uses it asks for as many as the pass has tokens.
+class HandoverRows {
+ public:
+  // Lost when they grow; not initialised.
+  std::byte* Rows(int64_t tokens, size_t row_bytes) {
+    row_bytes_ = row_bytes;
+    buffer_.Reserve(static_cast<size_t>(tokens) * row_bytes);
+    return buffer_.data();
+  }
+  float* Floats(int64_t tokens, int64_t width) {
+    return reinterpret_cast<float*>(Rows(tokens, static_cast<size_t>(width) * sizeof(float)));
+  }
+  // As it was last asked for; 0: never.
+  size_t row_bytes() const { return row_bytes_; }
+
+ private:
+  AlignedBuffer buffer_;
+  size_t row_bytes_ = 0;
+};
 
 struct Pass {
   std::span<const BatchSpan> batch;
@@ -67,10 +88,10 @@ struct Pass {
   float* residual = nullptr;           // [tokens][Residual::width()]
   ThreadPool* pool = nullptr;
   Workspace* work = nullptr;
-  std::array<AlignedBuffer, kHandovers>* handovers = nullptr;
+  std::array<HandoverRows, kHandovers>* handovers = nullptr;
   KeyObserver* key_observer = nullptr;
 
-  AlignedBuffer& At(Handover what) const { return (*handovers)[static_cast<size_t>(what)]; }
+  HandoverRows& At(Handover what) const { return (*handovers)[static_cast<size_t>(what)]; }
 };
 
 // Calls body(span, first) for each span of the batch; its tokens are first, first + 1, ...

@@ -43,9 +43,7 @@ Result<std::unique_ptr<Router>> NetworkRouter::Load(const LayerBuild& build,
 
 // Adds what the layer before left for these tokens, and leaves the sum to the next one.
 void NetworkRouter::HandOn(const Pass& pass, std::span<const int64_t> rows, float* states) const {
-  AlignedBuffer& handover = pass.At(Handover::kRouterState);
-  handover.Reserve(static_cast<size_t>(pass.tokens * width_) * sizeof(float));
-  auto* const handed = handover.As<float>();
+  float* const handed = pass.At(Handover::kRouterState).Floats(pass.tokens, width_);
   ForTokens(*pass.pool, static_cast<int64_t>(rows.size()), [&](int64_t t) {
     float* const state = states + t * width_;
     float* const before = handed + rows[static_cast<size_t>(t)] * width_;
