@@ -102,7 +102,7 @@ class Measurer:
     def in_turns(self, load, value):
         """Both, round after round. `value` of what users got: less is better."""
         machine = results.machine()
-        flags, tried = self.best_setting(load, value)
+        flags, tried = self.best_setting(load, value) if self.llama else ((), [])
         solo = self.solo(load)
         ours, theirs, wrong, commands, states = [], [], 0, {}, []
         for _ in range(self.options.rounds):
@@ -110,14 +110,18 @@ class Measurer:
             wrong += sum(answer.text != text for user, texts in zip(got.answers, solo) for answer, text in zip(user, texts))
             ours.append(got)
             states.append(state)
+            if not self.llama:
+                self.say(f"{self.model_name}, {load}: cairn {value(got):.4g}")
+                continue
             got, _, commands["llama-server"] = self.run(self.llama, load, flags)
             theirs.append(got)
             self.say(f"{self.model_name}, {load}: cairn {value(ours[-1]):.4g}, llama-server {value(got):.4g}")
         about = {"machine": machine, "commands": {who: " ".join(command) for who, command in commands.items()},
                  "wrong_answers": wrong, "client_share": max(load.client_share for load in [*ours, *theirs]),
-                 "peer": {"who": "llama-server", "flags": " ".join(flags), "tried": tried},
-                 "processor_s": {"cairn": statistics.median(load.processor_s for load in ours),
-                                 "llama-server": statistics.median(load.processor_s for load in theirs)}}  # fmt: skip
+                 "processor_s": {who: statistics.median(load.processor_s for load in loads)
+                                 for who, loads in (("cairn", ours), ("llama-server", theirs)) if loads}}  # fmt: skip
+        if self.llama:
+            about["peer"] = {"who": "llama-server", "flags": " ".join(flags), "tried": tried}
         return ours, theirs, states, about
 
     def compared(self, row, ours, theirs, about):
@@ -186,8 +190,11 @@ class Measurer:
     def arrival(self, row):
         ours, theirs, _, about = self.in_turns("arrival", worst_gap_ratio)
         ratios = [worst_gap_ratio(load) for load in ours]
-        about["peer"] |= results.summary([worst_gap_ratio(load) for load in theirs])
+        if theirs:
+            about["peer"] |= results.summary([worst_gap_ratio(load) for load in theirs])
         for who, loads in (("ours", ours), ("peer", theirs)):
+            if not loads:
+                continue
             about.setdefault(who, {}).update({
                 "median_gap_ms": statistics.median(gaps_ms(load)[1] for load in loads),
                 "median_gap_before_ms": statistics.median(gaps_ms(load)[0] for load in loads),

@@ -3,7 +3,9 @@
 // The row of a token is a hash of the token and of the row before it, as read back from the state;
 // a row of logits hashes every row, window row and Fixed byte that the token may see. So an answer
 // is a function of its tokens alone, and a wrong, stale or foreign byte anywhere changes it. Each
-// Forward moves the clock by a cost for each token. Only for tests.
+// Forward moves the clock by a cost for each token. With more than one layer pieces may pass them
+// in several calls: the first layer writes the rows of all tokens, the last one those of the
+// window. Only for tests.
 #ifndef CAIRN_ENGINE_FAKE_MODEL_FOR_TESTS_H_
 #define CAIRN_ENGINE_FAKE_MODEL_FOR_TESTS_H_
 
@@ -23,11 +25,14 @@ class FakeModel final : public Model {
   struct Shape {
     bool window = false;  // rows of the last 24 tokens, beside those of all
     bool fixed = false;
+    int64_t layers = 1;
   };
   struct Cost {
     int64_t step_us = 0;
     int64_t single_us = 1000;  // of the token of a span that has one
     int64_t token_us = 100;    // of each token of longer ones
+    // Of a longer one for each token before it: what it must read. Layers share both.
+    double read_us = 0;
   };
   static constexpr int64_t kVocabulary = 48;
   static constexpr int64_t kWindow = 24;
@@ -37,25 +42,36 @@ class FakeModel final : public Model {
     spec_.vocabulary = kVocabulary;
     spec_.context_length = TokenCount(1 << 20);
     spec_.hidden = kHidden;
+    spec_.layers.resize(static_cast<size_t>(shape.layers));
   }
 
   const ModelSpec& spec() const override { return spec_; }
   const StateLayout& layout() const override { return layout_; }
   Bytes weight_bytes() const override { return Bytes(0); }
+  bool CanSlice() const override { return layers() > 1; }
 
   void Forward(std::span<const BatchSpan> batch) override {
     rows_.clear();
     last_batch_.clear();
     now_us += cost.step_us;
     for (const BatchSpan& span : batch) {
+      const LayerRange passed = {span.layers.first, std::min(span.layers.end, layers())};
+      CAIRN_CHECK(passed.first < passed.end);
       const auto count = static_cast<int64_t>(span.tokens.size());
-      now_us += count == 1 ? cost.single_us : count * cost.token_us;
+      now_us += CostOf(span, passed);
       last_batch_.push_back(count);
-      computed_tokens += count;
+      if (passed.end == layers()) computed_tokens += count;
+      const bool whole = passed.first == 0 && passed.end == layers();
+      if (!whole) {
+        CAIRN_CHECK(&span == &batch.back());
+        PassHeld(span, passed);
+        if (passed.end < layers()) continue;
+      }
       int64_t position = span.state.tokens_before.value();
       const int64_t silent_to = position + count - span.logits;
       for (const TokenId token : span.tokens) {
-        Write(span.state, position++, token);
+        if (whole) WriteFirst(span.state, position, token);
+        WriteLast(span.state, position++, token);
         if (position > silent_to) rows_.push_back(HashOfState(span.state, position));
       }
     }
@@ -85,8 +101,18 @@ class FakeModel final : public Model {
   int64_t now_us = 1'000'000;
   Cost cost;
   int64_t computed_tokens = 0;
+  int64_t slices = 0;  // calls with a part of a piece's layers
 
  private:
+  int64_t layers() const { return std::ssize(spec_.layers); }
+  int64_t CostOf(const BatchSpan& span, LayerRange passed) const {
+    const auto count = static_cast<int64_t>(span.tokens.size());
+    if (count == 1 && passed.end - passed.first == layers()) return cost.single_us;
+    const double whole = static_cast<double>(count * cost.token_us) +
+                         cost.read_us * static_cast<double>(span.state.tokens_before.value());
+    return static_cast<int64_t>(whole * static_cast<double>(passed.end - passed.first) /
+                                static_cast<double>(layers()));
+  }
   static StateLayout LayoutOf(Shape shape) {
     Rows rows;
     rows.name = "keys";
@@ -123,15 +149,48 @@ class FakeModel final : public Model {
            layout_.classes()[block_class].slots[0].offset.value() +
            position % kRowsPerBlock * static_cast<int64_t>(sizeof(uint64_t));
   }
-  void Write(const SequenceView& state, int64_t position, TokenId token) const {
-    for (size_t c = 0; c < layout_.classes().size(); ++c) {
-      const uint64_t before = position == 0 ? 7 : Read(Row(state, c, position - 1));
-      const uint64_t value = Mix(before + c, static_cast<uint64_t>(token.value()));
-      std::memcpy(Row(state, c, position), &value, sizeof value);
-    }
+  void WriteRow(const SequenceView& state, size_t c, int64_t position, TokenId token) const {
+    const uint64_t before = position == 0 ? 7 : Read(Row(state, c, position - 1));
+    const uint64_t value = Mix(before + c, static_cast<uint64_t>(token.value()));
+    std::memcpy(Row(state, c, position), &value, sizeof value);
+  }
+  void WriteFirst(const SequenceView& state, int64_t position, TokenId token) const {
+    WriteRow(state, 0, position, token);
+  }
+  void WriteLast(const SequenceView& state, int64_t position, TokenId token) const {
+    for (size_t c = 1; c < layout_.classes().size(); ++c) WriteRow(state, c, position, token);
     if (state.fixed == nullptr) return;
     const uint64_t value = Mix(Read(state.fixed), static_cast<uint64_t>(token.value()));
     std::memcpy(state.fixed, &value, sizeof value);
+  }
+  // Each layer moves on what the tokens have with them; after the last it must be what their rows
+  // say.
+  void PassHeld(const BatchSpan& span, LayerRange passed) {
+    CAIRN_CHECK(span.state.fixed == nullptr);
+    ++slices;
+    const int64_t before = span.state.tokens_before.value();
+    if (passed.first == 0) {
+      held_.clear();
+      for (const TokenId token : span.tokens) {
+        const int64_t position = before + std::ssize(held_);
+        WriteFirst(span.state, position, token);
+        held_.push_back(Read(Row(span.state, 0, position)));
+      }
+    } else {
+      CAIRN_CHECK(held_layers_ == passed.first && held_.size() == span.tokens.size());
+    }
+    const auto pass = [](uint64_t held, LayerRange layers) {
+      for (int64_t l = layers.first; l < layers.end; ++l)
+        held = Mix(held, static_cast<uint64_t>(l));
+      return held;
+    };
+    for (uint64_t& held : held_) held = pass(held, passed);
+    held_layers_ = passed.end;
+    if (passed.end < layers()) return;
+    for (int64_t i = 0; i < std::ssize(held_); ++i) {
+      const uint64_t row = Read(Row(span.state, 0, before + i));
+      CAIRN_CHECK(held_[static_cast<size_t>(i)] == pass(row, {0, layers()}));
+    }
   }
   uint64_t HashOfState(const SequenceView& state, int64_t end) const {
     uint64_t hash = static_cast<uint64_t>(end);
@@ -146,6 +205,8 @@ class FakeModel final : public Model {
   StateLayout layout_;
   std::vector<uint64_t> rows_;
   std::vector<int64_t> last_batch_;
+  std::vector<uint64_t> held_;  // of the tokens of a piece that has passed `held_layers_` layers
+  int64_t held_layers_ = 0;
 };
 
 }  // namespace cairn

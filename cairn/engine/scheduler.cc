@@ -62,6 +62,8 @@ Scheduler::Scheduler(Model& model, StateManager& state, EngineOptions options)
       needs_(model.layout(), options_.context),
       alone_key_(AloneKey(IdentityOf(model.spec(), options_.context, options_.weights),
                           model.layout().spec())),
+      slices_(model.CanSlice() && std::ssize(model.spec().layers) > 1 &&
+              model.layout().fixed_bytes() == Bytes(0)),
       tenants_(IdentityOf(model.spec(), options_.context, options_.weights), model.layout().spec()),
       cost_(options_.target_step_us, options_.target_gap) {
   const auto rows = static_cast<size_t>(std::min(most_running_, kLogitRows));
@@ -283,6 +285,12 @@ void Scheduler::Audit() const {
     if (!answer->ready) continue;
     CAIRN_CHECK(answer->read < answer->size());
     CAIRN_CHECK(state_.store().Length(state_.Sequence(*answer->lease)) == answer->read);
+  }
+  if (piece_) {
+    const BatchItem& item = piece_->item;
+    CAIRN_CHECK(slices_ && item.layers.end > 0 && !Ends(item));
+    CAIRN_CHECK(std::ranges::find(running_, item.answer) != running_.end());
+    CAIRN_CHECK(item.tokens > TokenCount(0) && item.tokens <= item.answer->unread());
   }
   state_.Audit();
 }

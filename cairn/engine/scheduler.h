@@ -1,10 +1,12 @@
 // Scheduler: the Engine. Continuous batching over leases of a StateManager.
 //
 // Each step is one batch: first the next token of every running answer, then pieces of prompts, as
-// many tokens as the step's budget and the measured cost allow (step_cost.h). A prompt that waits
-// is admitted when the batch has room for its first piece and the bytes that it will need can be
-// had. Where bytes run out all the same, the last in order gives up its lease and goes on later:
-// its tokens are then a prompt, mostly one that was kept. The first in order never gives way, so
+// many tokens as the step's budget and the measured cost allow (step_cost.h). Where a piece's
+// layers don't fit into a step they are shared out among several: until the last of them its tokens
+// are prepared and not read, it is the only piece, and who must go loses it. A prompt that waits is
+// admitted when the batch has room for its first piece and the bytes that it will need can be had.
+// Where bytes run out all the same, the last in order gives up its lease and goes on later: its
+// tokens are then a prompt, mostly one that was kept. The first in order never gives way, so
 // something always comes to its end.
 //
 // Invariants between steps:
@@ -13,6 +15,7 @@
 //   2. a running answer's ready lease has read `read` of its tokens, at most all but the last once
 //      it answers
 //   3. waits_for points to a running answer that hasn't kept what is waited for
+//   4. all running answers' sequences are at rest, but that of `piece_`
 // The files: scheduler.cc requests and their ends, scheduler_admit.cc leases, scheduler_batch.cc
 // batches. Thread safety: none.
 #ifndef CAIRN_ENGINE_SCHEDULER_H_
@@ -21,6 +24,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +70,12 @@ class Scheduler final : public Engine {
     Answer* answer;
     TokenCount tokens;
     bool keeps;  // the piece ends where the state should be kept
+    LayerRange layers = {};
+  };
+  // One that has some of its layers behind it.
+  struct Piece {
+    BatchItem item;        // its layers are those of the latest step
+    double prompt_us = 0;  // that it took so far
   };
 
   // ---- Requests and their ends ----
@@ -103,11 +113,25 @@ class Scheduler final : public Engine {
 
   // ---- Batches ----
   void Plan();
+  void PlanPrompts(int64_t answers);
   Answer* NextPrompt(bool may_admit);
   BatchItem PieceOf(const Answer& answer, TokenCount most) const;
+  int64_t layers() const { return std::ssize(model_.spec().layers); }
+  bool IsPart(const BatchItem& item) const;
+  bool Ends(const BatchItem& item) const { return item.layers.end >= layers(); }
+  // As how many prompt tokens the step's cost counts it.
+  double WorkOf(const BatchItem& item) const;
+  // Whether a piece's layers are to be shared out if there is room for so many tokens.
+  bool InSlices(const Answer& answer, double room) const;
+  // A piece with as many layers as there is room for.
+  BatchItem SliceOf(const Answer& answer, TokenCount most, double room) const;
+  bool InPiece(const Answer& answer) const { return piece_ && piece_->item.answer == &answer; }
+  // What it has computed is lost; its answer's sequence is at rest.
+  void DropPiece();
   void PrepareBatch();
   void Compute(int64_t start_us);
   void NoteCompute(double prompt_token_us);
+  void Commit(const BatchItem& item);
   // Adds the item's span to the batch; whether it asks for logits.
   bool AddSpan(const BatchItem& item);
   void AfterForward(const BatchItem& item);
@@ -124,6 +148,8 @@ class Scheduler final : public Engine {
   const int64_t most_running_;
   const StateNeeds needs_;
   const StateKey alone_key_;  // nothing is ever kept under it
+  // Of models without Fixed components: those would be between two lengths when a piece is dropped.
+  const bool slices_;
   Tenants tenants_;
   StepCost cost_;
   EngineStats stats_;
@@ -140,6 +166,7 @@ class Scheduler final : public Engine {
   // Engines of other models in the same budget, or tiers, hold what the next answer needs.
   bool waits_for_others_ = false;
   int64_t step_ = 0;
+  std::optional<Piece> piece_;
 
   // Of the step in progress.
   std::vector<BatchItem> batch_;

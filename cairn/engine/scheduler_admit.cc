@@ -105,11 +105,16 @@ void Scheduler::WaitForRunning(Answer& answer) {
     longest = length;
     best = reader;
   }
-  if (best != nullptr) return WaitForPrefix(answer, *best, longest);
+  if (best != nullptr) {
+    // A piece ends where somebody waits for it.
+    if (InPiece(*best) && longest < best->read + piece_->item.tokens) DropPiece();
+    return WaitForPrefix(answer, *best, longest);
+  }
   // One that has read it all already can show it at once, unless that needs a point there.
   if (needs_.Point(TokenCount(1)) > Bytes(0)) return;
   const SharedPrefix shared = LongestShared(answer, running_);
   if (shared.with == nullptr || shared.tokens - shared.with->kept < kWorthWaiting) return;
+  if (InPiece(*shared.with)) DropPiece();
   Keep(*shared.with);
 }
 
@@ -144,6 +149,7 @@ void Scheduler::NoteRead(Answer& answer) {
 }
 
 void Scheduler::GiveBack(Answer& answer, const Turn& turn) {
+  if (InPiece(answer)) DropPiece();
   if (answer.ready && !answer.alone) {
     state_.Close(*answer.lease, answer.ReadTokens(), options_.now_us(), turn);
   } else {

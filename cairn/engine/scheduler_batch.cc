@@ -11,6 +11,10 @@ namespace {
 // Rows of hidden states in memory at once.
 constexpr int64_t kHiddenRows = 32;
 
+// With so many tokens before it a piece that is read in slices saves more than is lost where layers
+// don't fill a step: their state takes about as long to read as a few tokens to compute.
+constexpr TokenCount kMuchState{512};
+
 }  // namespace
 
 // ---- What goes in ----
@@ -23,9 +27,23 @@ void Scheduler::Plan() {
     batch_.push_back({.answer = answer, .tokens = TokenCount(1), .keeps = false});
   }
   const auto answers = static_cast<int64_t>(batch_.size());
-  int64_t most = std::min(options_.step_tokens.value() - answers, cost_.PromptTokens(answers));
+  // More answers than when it began: a batch has no more tokens than it may.
+  if (piece_ && piece_->item.tokens.value() > options_.step_tokens.value() - answers) DropPiece();
+  if (!piece_) return PlanPrompts(answers);
+  BatchItem& item = piece_->item;
+  const int64_t left = layers() - item.layers.end;
+  item.layers.first = item.layers.end;
+  item.layers.end +=
+      StepCost::SliceLayers(cost_.Room(answers), item.tokens.value(), layers(), left);
+  batch_.push_back(item);
+}
+
+void Scheduler::PlanPrompts(int64_t answers) {
+  int64_t most = options_.step_tokens.value() - answers;
+  int64_t most_at_once = std::min(most, cost_.PromptTokens(answers));
+  double room = cost_.Room(answers);
   bool may_admit = true;
-  while (most > 0) {
+  while (most_at_once > 0) {
     Answer* next = NextPrompt(may_admit);
     if (next == nullptr) break;
     next->tried_in_step = step_;
@@ -34,8 +52,15 @@ void Scheduler::Plan() {
       continue;
     }
     if (!next->ready) continue;
-    batch_.push_back(PieceOf(*next, TokenCount(most)));
-    most -= batch_.back().tokens.value();
+    // One that has come back may lack its last token only: that isn't a prompt.
+    const bool in_slices = !next->Answering() && InSlices(*next, room);
+    batch_.push_back(in_slices ? SliceOf(*next, TokenCount(most), room)
+                               : PieceOf(*next, TokenCount(most_at_once)));
+    if (IsPart(batch_.back())) break;
+    const int64_t tokens = batch_.back().tokens.value();
+    most -= tokens;
+    most_at_once -= tokens;
+    room -= static_cast<double>(tokens);
   }
 }
 
@@ -80,6 +105,33 @@ Scheduler::BatchItem Scheduler::PieceOf(const Answer& answer, TokenCount most) c
   return {.answer = const_cast<Answer*>(&answer), .tokens = end - answer.read, .keeps = keeps};
 }
 
+bool Scheduler::InSlices(const Answer& answer, double room) const {
+  if (!slices_ || room >= StepCost::kLeastPieceTokens) return false;
+  return room < StepCost::kLeastPromptTokens || answer.read >= kMuchState;
+}
+
+Scheduler::BatchItem Scheduler::SliceOf(const Answer& answer, TokenCount most, double room) const {
+  const int64_t tokens = StepCost::PieceTokens(room, layers(), answer.unread().value());
+  BatchItem item = PieceOf(answer, std::min(most, TokenCount(tokens)));
+  item.layers.end = StepCost::SliceLayers(room, item.tokens.value(), layers(), layers());
+  return item;
+}
+
+bool Scheduler::IsPart(const BatchItem& item) const { return item.layers.first > 0 || !Ends(item); }
+
+double Scheduler::WorkOf(const BatchItem& item) const {
+  const int64_t tokens = item.tokens.value();
+  if (!IsPart(item)) return static_cast<double>(tokens);
+  const int64_t passed = std::min(item.layers.end, layers()) - item.layers.first;
+  return static_cast<double>(StepCost::Counted(tokens)) * static_cast<double>(passed) /
+         static_cast<double>(layers());
+}
+
+void Scheduler::DropPiece() {
+  state_.store().Commit(state_.Sequence(*piece_->item.answer->lease), TokenCount(0));
+  piece_.reset();
+}
+
 // In order of precedence: who must go is the last that runs, and so isn't prepared yet.
 void Scheduler::PrepareBatch() {
   std::ranges::sort(batch_, [](const BatchItem& a, const BatchItem& b) {
@@ -88,7 +140,7 @@ void Scheduler::PrepareBatch() {
   for (size_t i = 0; i < batch_.size();) {
     BatchItem& item = batch_[i];
     Answer& answer = *item.answer;
-    if (state_.Prepare(*answer.lease, item.tokens)) {
+    if (InPiece(answer) || state_.Prepare(*answer.lease, item.tokens)) {
       ++i;
       continue;
     }
@@ -109,20 +161,23 @@ bool Scheduler::AddSpan(const BatchItem& item) {
   Answer& answer = *item.answer;
   const Generation& generation = *answer.generation;
   const bool ends = answer.read + item.tokens == answer.size();
-  const bool asks = ends && generation.request.max_tokens > 0;
+  const bool asks = ends && generation.request.max_tokens > 0 && Ends(item);
   const int64_t rows =
       generation.pooled ? generation.pooled->Wanted(item.tokens.value(), ends) : (asks ? 1 : 0);
   spans_.push_back({.state = state_.store().View(state_.Sequence(*answer.lease)),
                     .tokens = std::span(answer.tokens)
                                   .subspan(static_cast<size_t>(answer.read.value()),
                                            static_cast<size_t>(item.tokens.value())),
-                    .logits = rows});
+                    .logits = rows,
+                    .layers = item.layers});
   return asks;
 }
 
 void Scheduler::Compute(int64_t start_us) {
-  // Rows of logits come first.
-  std::ranges::sort(batch_, [](const BatchItem& a, const BatchItem& b) {
+  // Rows of logits come first. A part of a piece is the last span: it has rows of its own with its
+  // last layers only, and then answers alone are before it.
+  std::ranges::sort(batch_, [this](const BatchItem& a, const BatchItem& b) {
+    if (IsPart(a) != IsPart(b)) return IsPart(b);
     const bool ours = a.answer->generation->pooled.has_value();
     const bool theirs = b.answer->generation->pooled.has_value();
     return ours != theirs ? theirs : Precedes(*a.answer, *b.answer);
@@ -130,7 +185,8 @@ void Scheduler::Compute(int64_t start_us) {
   spans_.clear();
   asking_.clear();
   int64_t answer_tokens = 0;
-  int64_t prompt_tokens = 0;
+  double prompt_work = 0;
+  stats_.last_batch_tokens = 0;
   const int64_t before_us = options_.now_us();
   for (const BatchItem& item : batch_) {
     Answer& answer = *item.answer;
@@ -138,22 +194,33 @@ void Scheduler::Compute(int64_t start_us) {
     if (!std::exchange(generation.begun, true)) {
       generation.usage.queued_us = before_us - generation.submitted_us;
     }
-    (answer.Answering() ? answer_tokens : prompt_tokens) += item.tokens.value();
+    stats_.last_batch_tokens += item.tokens.value();
+    if (answer.Answering()) {
+      answer_tokens += item.tokens.value();
+    } else {
+      prompt_work += WorkOf(item);
+    }
     if (AddSpan(item)) asking_.push_back(&answer);
   }
   model_.Forward(spans_);
   stats_.busy_us += options_.now_us() - before_us;
   ++stats_.steps;
-  stats_.last_batch_tokens = answer_tokens + prompt_tokens;
-  stats_.prompt_tokens += prompt_tokens;
+  NoteCompute(cost_.PromptTokenUs(answer_tokens, prompt_work, options_.now_us() - before_us));
   for (const BatchItem& item : batch_) {
-    state_.store().Commit(state_.Sequence(*item.answer->lease), item.tokens);
+    if (Ends(item)) Commit(item);
   }
   ReadHidden();
-  NoteCompute(cost_.PromptTokenUs(answer_tokens, prompt_tokens, options_.now_us() - before_us));
-  for (const BatchItem& item : batch_) AfterForward(item);
+  for (const BatchItem& item : batch_) {
+    if (Ends(item)) AfterForward(item);
+  }
   ReadLogits();
-  cost_.Observe(answer_tokens, prompt_tokens, options_.now_us() - start_us);
+  cost_.Observe(answer_tokens, prompt_work, options_.now_us() - start_us);
+}
+
+void Scheduler::Commit(const BatchItem& item) {
+  if (!item.answer->Answering()) stats_.prompt_tokens += item.tokens.value();
+  if (InPiece(*item.answer)) piece_.reset();
+  state_.store().Commit(state_.Sequence(*item.answer->lease), item.tokens);
 }
 
 // What prompts cost decides what is read from lower tiers instead.
@@ -161,7 +228,12 @@ void Scheduler::NoteCompute(double prompt_token_us) {
   for (const BatchItem& item : batch_) {
     const Answer& answer = *item.answer;
     if (answer.Answering()) continue;
-    const double us = prompt_token_us * static_cast<double>(item.tokens.value());
+    double us = prompt_token_us * WorkOf(item);
+    if (InPiece(answer)) us += piece_->prompt_us;
+    if (!Ends(item)) {
+      piece_ = {.item = item, .prompt_us = us};
+      continue;
+    }
     state_.NoteCompute(answer.read, item.tokens, static_cast<int64_t>(us));
   }
 }
@@ -195,7 +267,7 @@ void Scheduler::ReadHidden() {
   auto first = static_cast<int64_t>(asking_.size());
   for (size_t i = 0; i < batch_.size(); ++i) {
     std::optional<PooledRows>& pooled = batch_[i].answer->generation->pooled;
-    if (!pooled) continue;
+    if (!pooled || !Ends(batch_[i])) continue;
     hidden_.resize(static_cast<size_t>(kHiddenRows * width));
     for (const int64_t end = first + spans_[i].logits; first < end;) {
       const int64_t count = std::min(end - first, kHiddenRows);

@@ -15,7 +15,9 @@ namespace {
 class RandomCrowd {
  public:
   RandomCrowd(uint64_t seed, FakeModel::Shape shape)
-      : choose_(seed), shape_(shape), fake_(Options()) {}
+      : choose_(seed), shape_(shape), fake_(Options()) {
+    fake_.model.cost.read_us = 50;  // so that a few tokens take longer than a step should
+  }
 
   void Operate() {
     const int64_t op = choose_(10);
@@ -44,6 +46,7 @@ class RandomCrowd {
   const EngineStats& stats() const { return fake_.engine->stats(); }
   const StateManager::Stats& state() const { return fake_.manager->stats(); }
   int64_t embedded = 0;
+  int64_t slices() const { return fake_.model.slices; }
   int64_t evictions() const { return fake_.manager->tree().stats().evictions; }
 
  private:
@@ -56,6 +59,7 @@ class RandomCrowd {
     options.engine.max_waiting = 30;
     options.engine.step_tokens = TokenCount(1 + choose_(200));
     options.engine.target_step_us = choose_(3) == 0 ? 0 : choose_(20'000);
+    options.engine.target_gap = choose_(2) == 0 ? 0 : 1.8;
     return options;
   }
   GenerationId Any() {
@@ -135,10 +139,12 @@ TEST_CASE("random requests, leavings and tight budgets change no answer and lose
   int64_t evictions = 0;
   int64_t loads = 0;
   int64_t embedded = 0;
+  int64_t slices = 0;
   for (uint64_t n = 1; n <= 41; ++n) {
     const uint64_t seed = n <= 40 ? n : 1440;  // it found bytes in the hands of a tier's writes
     CAPTURE(seed);
-    RandomCrowd crowd(seed, {.window = seed % 2 == 0, .fixed = seed % 4 >= 2});
+    const auto layers = static_cast<int64_t>(seed % 3 == 0 ? 1 : seed % 10 + 1);
+    RandomCrowd crowd(seed, {.window = seed % 2 == 0, .fixed = seed % 4 >= 2, .layers = layers});
     for (int i = 0; i < 600; ++i) crowd.Operate();
     crowd.Finish();
     all.finished += crowd.stats().finished;
@@ -147,6 +153,7 @@ TEST_CASE("random requests, leavings and tight budgets change no answer and lose
     all.cancelled += crowd.stats().cancelled;
     evictions += crowd.evictions();
     embedded += crowd.embedded;
+    slices += crowd.slices();
     loads += crowd.state().loads;
   }
   // The crowd is a crowd.
@@ -157,8 +164,10 @@ TEST_CASE("random requests, leavings and tight budgets change no answer and lose
   CHECK(evictions > 1000);
   CHECK(embedded > 100);
   CHECK(loads > 30);
+  CHECK(slices > 2000);
   MESSAGE(all.finished << " finished, " << all.preemptions << " preempted, " << all.cancelled
-                       << " cancelled, " << evictions << " evictions, " << loads << " loads");
+                       << " cancelled, " << evictions << " evictions, " << loads << " loads, "
+                       << slices << " slices");
 }
 
 }  // namespace cairn
