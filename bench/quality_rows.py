@@ -13,15 +13,18 @@ FAR_MODELS = ("gemma3",)
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """Forms of keys and values as -ctk and -ctv name them."""
+    """Forms of keys and values as -ctk and -ctv name them, or those that --state-quality chooses."""
 
-    keys: str
-    values: str
+    keys: str = ""
+    values: str = ""
     grade: str = ""
+    quality: str = ""
 
     @property
     def name(self):
         """As `cairn eval` names it."""
+        if self.quality:
+            return self.quality
         return self.keys if self.keys == self.values else f"{self.keys}/{self.values}"
 
 
@@ -50,6 +53,14 @@ SETTINGS = (
     Setting("q4_1", "q4_1"),
     Setting("iq4_nl", "iq4_nl"),
     Setting("q4_0", "q4_0"),
+    Setting("q8_0+std", "q8_0+rot"),
+    Setting("lm5+std+ends", "lm5+rot+ends", "near-lossless"),
+    Setting("lm4+std+ends", "lm4+rot+ends", "high"),
+    Setting("lm4+std+ends", "lm2+rot+ends", "small"),
+    Setting(quality="near-lossless", grade="near-lossless"),
+    Setting(quality="high", grade="high"),
+    Setting(quality="balanced"),
+    Setting(quality="small", grade="small"),
 )
 
 

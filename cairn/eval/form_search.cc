@@ -19,7 +19,7 @@ constexpr int kMostRounds = 5;
 constexpr double kShareForeseen = 0.85;
 // Where the floor takes more than this of a goal, a goal above the floor stands for it.
 constexpr double kShareOfFloor = 0.8;
-constexpr double kShareAboveFloor = 0.25;
+constexpr double kShareAboveFloor = 0.5;
 // Forms by which prices are measured: coarse enough to stand out of the floor.
 constexpr size_t kProbeKeys = 3;
 constexpr size_t kProbeValues = 3;

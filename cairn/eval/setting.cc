@@ -11,9 +11,10 @@ struct BitsOfRows {
   Bytes bytes;
   ElementCount elements;
 
-  void Add(const RowsSlot& slot, const Rows& rows) {
-    bytes += slot.bytes;
-    elements += rows.ElementsPerRow() * kRowsPerBlock;
+  // So many of its rows.
+  void Add(const Rows& rows, int64_t count) {
+    bytes += BytesPerRow(rows) * count;
+    elements += rows.ElementsPerRow() * count;
   }
   std::optional<double> PerElement() const {
     if (elements == ElementCount(0)) return std::nullopt;
@@ -26,13 +27,15 @@ struct BitsOfRows {
 StateCost StateCostOf(const StateLayout& layout, TokenCount tokens) {
   BitsOfRows keys;
   BitsOfRows values;
-  for (const BlockClass& block_class : layout.classes()) {
+  for (size_t i = 0; i < layout.classes().size(); ++i) {
+    const BlockClass& block_class = layout.classes()[i];
     if (block_class.open_window) continue;
+    const int64_t seen = layout.RowsSeen(ClassIndex(static_cast<int32_t>(i)), tokens);
     for (const RowsSlot& slot : block_class.slots) {
       const LayerState& layer = layout.spec().layers[static_cast<size_t>(slot.layer.value())];
       const Rows& rows = std::get<Rows>(layer.components[static_cast<size_t>(slot.component)]);
       if (rows.exact_copy) continue;
-      (rows.name == "values" ? values : keys).Add(slot, rows);
+      (rows.name == "values" ? values : keys).Add(rows, seen);
     }
   }
   return {layout.AllocatedBytes(tokens), keys.PerElement(), values.PerElement()};

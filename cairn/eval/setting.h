@@ -24,9 +24,9 @@ struct EvalSetting {
 // What the state costs, from the layout that `cairn size` adds up and the arena allocates by.
 struct StateCost {
   Bytes bytes;  // of one sequence of that many tokens, allocated
-  // Of rows: bits for each element of values, and of all other rows (keys, latents, index keys);
-  // absent where a model has no such rows. Rows of exact ends are in the bytes alone: what they add
-  // to a row's bits shrinks as the context grows.
+  // Of rows: bits for each element of values, and of all other rows (keys, latents, index keys), a
+  // mean over the rows that so many tokens see; absent where a model has no such rows. Rows of
+  // exact ends are in the bytes alone: what they add to a row's bits shrinks as the context grows.
   std::optional<double> key_bits;
   std::optional<double> value_bits;
 };
