@@ -17,8 +17,7 @@ namespace {
 constexpr int kMostRounds = 5;
 // What is foreseen may be off; the rest of the goal is for that.
 constexpr double kShareForeseen = 0.85;
-// Where the floor takes more than this of a goal, a goal above the floor stands for it.
-constexpr double kShareOfFloor = 0.8;
+// Where the floor leaves less of a goal than this, so much above the floor stands for it.
 constexpr double kShareAboveFloor = 0.5;
 // Forms by which prices are measured: coarse enough to stand out of the floor.
 constexpr size_t kProbeKeys = 3;
@@ -41,10 +40,8 @@ class Search {
 
   Result<FormReport> Run() {
     CAIRN_TRY(MeasurePrices());
-    report_.kl_allowed = report_.goal.kl;
-    if (report_.kl_floor > kShareOfFloor * report_.goal.kl) {
-      report_.kl_allowed = report_.kl_floor + kShareAboveFloor * report_.goal.kl;
-    }
+    report_.kl_allowed =
+        std::max(report_.goal.kl, report_.kl_floor + kShareAboveFloor * report_.goal.kl);
     const double own = report_.kl_allowed - base_kl_;
     double wanted = kShareForeseen * std::max(own, 0.0);
     for (int round = 0; round < kMostRounds && wanted > 0; ++round) {

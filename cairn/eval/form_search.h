@@ -40,7 +40,7 @@ struct FormReport {
   double kl_floor = 0;
   double copy_over_f32 = 0;
   TokenCount measured_tokens;
-  // The goal, or half of it above the floor where the floor alone nearly reaches it.
+  // The goal, or half of it above the floor where the floor leaves less.
   double kl_allowed = 0;
   bool reached = false;  // false: not even the most exact forms are within it; they are the choice
 };
