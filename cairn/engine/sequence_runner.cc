@@ -16,8 +16,14 @@ constexpr int64_t kLogitRows = 16;
 Result<std::unique_ptr<SequenceRunner>> SequenceRunner::Make(Model& model, StateStore& store,
                                                              Options options) {
   CAIRN_CHECK(options.chunk.value() > 0);
+  std::unique_ptr<RowWatcher> watcher;
+  if (options.policy != nullptr) {
+    CAIRN_ASSIGN(watcher, model.WatchRows(*options.policy));
+  }
   CAIRN_ASSIGN(const SequenceId id, store.Create());
-  return std::unique_ptr<SequenceRunner>(new SequenceRunner(model, store, options, id));
+  std::unique_ptr<SequenceRunner> runner(new SequenceRunner(model, store, options, id));
+  runner->watcher_ = std::move(watcher);
+  return runner;
 }
 
 Result<std::unique_ptr<SequenceRunner>> SequenceRunner::Continue(Model& model, StateStore& store,
@@ -58,22 +64,46 @@ Status SequenceRunner::CheckAppend(std::span<const TokenId> tokens) const {
 Status SequenceRunner::AppendChunk(std::span<const TokenId> chunk, int64_t wanted) {
   const TokenCount count(static_cast<int64_t>(chunk.size()));
   CAIRN_TRY(store_.Prepare(id_, count));
-  const BatchSpan span = {.state = store_.View(id_), .tokens = chunk, .logits = wanted};
+  const BatchSpan span = {
+      .state = store_.View(id_), .tokens = chunk, .logits = wanted, .watcher = watcher_.get()};
   model_.Forward({&span, 1});
   store_.Commit(id_, count);
   tokens_.insert(tokens_.end(), chunk.begin(), chunk.end());
   have_logits_ = false;
+  if (!prompt_ || !watcher_) return {};
+  const TokenCount read(static_cast<int64_t>(tokens_.size()));
+  return options_.policy->settings().NextDrop(*prompt_, read) == read ? DropRows() : Status();
+}
+
+Status SequenceRunner::DropRows() {
+  const RowsToKeep keep = watcher_->Choose(store_.View(id_));
+  CAIRN_TRY(store_.DropRows(id_, keep));
+  watcher_->OnDropped(keep);
+  // Nobody asks again.
+  if (options_.policy->settings().Whole("every") == 0) watcher_.reset();
   return {};
+}
+
+Status SequenceRunner::EndPrompt() {
+  CAIRN_CHECK(options_.policy != nullptr && !tokens_.empty() && !prompt_);
+  prompt_ = TokenCount(static_cast<int64_t>(tokens_.size()));
+  return DropRows();
+}
+
+int64_t SequenceRunner::UntilDrop(int64_t most) const {
+  if (!prompt_ || !watcher_) return most;
+  const TokenCount read(static_cast<int64_t>(tokens_.size()));
+  const TokenCount drop = options_.policy->settings().NextDrop(*prompt_, read + TokenCount(1));
+  return std::min(most, (drop - read).value());
 }
 
 Status SequenceRunner::Append(std::span<const TokenId> tokens, const Progress& progress) {
   CAIRN_TRY(CheckAppend(tokens));
   const auto added = static_cast<int64_t>(tokens.size());
-  for (int64_t first = 0; first < added; first += options_.chunk.value()) {
-    const auto part =
-        tokens.subspan(static_cast<size_t>(first),
-                       static_cast<size_t>(std::min(options_.chunk.value(), added - first)));
-    const int64_t done = first + static_cast<int64_t>(part.size());
+  for (int64_t first = 0, count = 0; first < added; first += count) {
+    count = UntilDrop(std::min(options_.chunk.value(), added - first));
+    const auto part = tokens.subspan(static_cast<size_t>(first), static_cast<size_t>(count));
+    const int64_t done = first + count;
     const bool last = done == added;
     CAIRN_TRY(AppendChunk(part, last ? 1 : 0));
     have_logits_ = last;
@@ -90,8 +120,8 @@ Status SequenceRunner::AppendForLogits(std::span<const TokenId> tokens, const Lo
   const auto added = static_cast<int64_t>(tokens.size());
   const int64_t vocabulary = model_.spec().vocabulary;
   std::vector<float> buffer(static_cast<size_t>(std::min(added, kLogitRows) * vocabulary));
-  for (int64_t first = 0; first < added; first += options_.chunk.value()) {
-    const int64_t count = std::min(options_.chunk.value(), added - first);
+  for (int64_t first = 0, count = 0; first < added; first += count) {
+    count = UntilDrop(std::min(options_.chunk.value(), added - first));
     CAIRN_TRY(
         AppendChunk(tokens.subspan(static_cast<size_t>(first), static_cast<size_t>(count)), count));
     for (int64_t row = 0; row < count; row += kLogitRows) {
@@ -113,6 +143,9 @@ std::span<const float> SequenceRunner::logits() {
 
 Status SequenceRunner::Rewind(TokenCount tokens) {
   CAIRN_CHECK(tokens.value() >= 0 && tokens.value() <= static_cast<int64_t>(tokens_.size()));
+  if (options_.policy != nullptr) {
+    return Fail(ErrorCode::kUnsupported, "a sequence under a token policy can't go back");
+  }
   CAIRN_TRY(store_.Rewind(id_, tokens));
   tokens_.resize(static_cast<size_t>(tokens.value()));
   have_logits_ = false;

@@ -9,12 +9,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "cairn/base/ids.h"
 #include "cairn/base/status.h"
 #include "cairn/models/model.h"
+#include "cairn/policies/token_policy.h"
 #include "cairn/state/state_store.h"
 
 namespace cairn {
@@ -24,13 +26,16 @@ class SequenceRunner {
   struct Options {
     TokenCount context{4096};  // tokens that the sequence may hold
     TokenCount chunk{512};     // tokens computed at once
+    // Which rows stay once EndPrompt was called, and after that; outlives the runner. Null: all.
+    const TokenPolicy* policy = nullptr;
   };
   // Called after each chunk with the tokens done so far; false stops with kCancelled.
   using Progress = std::function<bool(TokenCount done)>;
 
   static Result<std::unique_ptr<SequenceRunner>> Make(Model& model, StateStore& store,
                                                       Options options);
-  // Goes on with a sequence of the store that has read `tokens`; owns it, also after an error.
+  // Goes on with a sequence of the store that has read `tokens`; owns it, also after an error. No
+  // policy holds for what it reads.
   // kInvalidArgument: more tokens than the context, or one outside the vocabulary.
   static Result<std::unique_ptr<SequenceRunner>> Continue(Model& model, StateStore& store,
                                                           Options options, SequenceId id,
@@ -48,7 +53,13 @@ class SequenceRunner {
   Status AppendForLogits(std::span<const TokenId> tokens, const LogitRows& rows);
   // Logits after the last appended token. REQUIRES: something was appended.
   std::span<const float> logits();
-  // Keeps the first `tokens` tokens. Needs a new Append before logits().
+  // What was appended so far is the prompt: the policy drops rows now, and then after each `every`
+  // tokens more, wherever an Append ends. REQUIRES a policy, and something was appended.
+  Status EndPrompt();
+  // What was dropped; null: nothing.
+  const DroppedRows* dropped() const { return store_.Dropped(id_); }
+  // Keeps the first `tokens` tokens. Needs a new Append before logits(). kUnsupported under a
+  // policy.
   Status Rewind(TokenCount tokens);
 
   std::span<const TokenId> tokens() const { return tokens_; }
@@ -59,6 +70,9 @@ class SequenceRunner {
   SequenceRunner(Model& model, StateStore& store, Options options, SequenceId id);
 
   Status CheckAppend(std::span<const TokenId> tokens) const;
+  Status DropRows();
+  // How many of the next `most` tokens may be computed before rows are dropped.
+  int64_t UntilDrop(int64_t most) const;
   // Computes one chunk; the model then has logits after its last `wanted` tokens.
   Status AppendChunk(std::span<const TokenId> chunk, int64_t wanted);
 
@@ -67,6 +81,8 @@ class SequenceRunner {
   const Options options_;
   const SequenceId id_;
   std::vector<TokenId> tokens_;
+  std::unique_ptr<RowWatcher> watcher_;
+  std::optional<TokenCount> prompt_;  // once it has ended
   std::vector<float> logits_;
   bool have_logits_ = false;
 };

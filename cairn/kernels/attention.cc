@@ -268,7 +268,7 @@ class AttentionRun {
     const int64_t first_position = span.first_position + item.first_token;
     const int64_t last_position = first_position + item.tokens - 1;
     Clear(w.total, w.total_out, rows);
-    for (int64_t s = shape_.FirstVisible(first_position) / kSegmentKeys;
+    for (int64_t s = FirstVisible(shape_, span, item.kv_head, first_position) / kSegmentKeys;
          s <= last_position / kSegmentKeys; ++s) {
       Clear(w.segment, w.segment_out, rows);
       WalkSegment(span, item, s, w);
@@ -283,7 +283,8 @@ class AttentionRun {
   void WalkSegment(const AttentionSpan& span, const Item& item, int64_t segment,
                    const Workspace& w) {
     const int64_t first_position = span.first_position + item.first_token;
-    const int64_t first_key = std::max(segment * kSegmentKeys, shape_.FirstVisible(first_position));
+    const int64_t first_key =
+        std::max(segment * kSegmentKeys, FirstVisible(shape_, span, item.kv_head, first_position));
     const int64_t end_key = std::min((segment + 1) * kSegmentKeys, first_position + item.tokens);
     for (int64_t base = first_key / kTileKeys * kTileKeys; base < end_key; base += kTileKeys) {
       WalkTile(span, item, base, std::max(first_key, base), std::min(end_key, base + kTileKeys), w);
@@ -360,7 +361,7 @@ class AttentionRun {
 
     bool all_equal = true;
     for (int64_t t = 0; t < item.tokens; ++t) {
-      const Visible visible = VisibleIn(span.first_position + item.first_token + t, base);
+      const Visible visible = VisibleIn(span, item, t, base);
       all_equal = all_equal && visible.first == first_key - base && visible.end == end_key - base;
       for (int64_t r = t * group_; r < (t + 1) * group_; ++r) {
         TileSoftmax(w.scores + r * kTileKeys, visible.first, visible.end, shape_.score_cap,
@@ -380,7 +381,7 @@ class AttentionRun {
     }
     // A value that a token may not see is not even multiplied by zero: it could be infinite.
     for (int64_t t = 0; t < item.tokens; ++t) {
-      const Visible visible = VisibleIn(span.first_position + item.first_token + t, base);
+      const Visible visible = VisibleIn(span, item, t, base);
       Values(values, visible.first, visible.end, t * group_, group_, w);
     }
   }
@@ -390,9 +391,12 @@ class AttentionRun {
     int end;
   };
 
-  // Keys of the tile at `base` that the query at `position` sees; empty ranges have first == end.
-  Visible VisibleIn(int64_t position, int64_t base) const {
-    const int64_t first = std::clamp<int64_t>(shape_.FirstVisible(position) - base, 0, kTileKeys);
+  // Keys of the tile at `base` that the item's token sees; empty ranges have first == end.
+  Visible VisibleIn(const AttentionSpan& span, const Item& item, int64_t token,
+                    int64_t base) const {
+    const int64_t position = span.first_position + item.first_token + token;
+    const int64_t first = std::clamp<int64_t>(
+        FirstVisible(shape_, span, item.kv_head, position) - base, 0, kTileKeys);
     const int64_t end = std::clamp<int64_t>(position + 1 - base, 0, kTileKeys);
     return {static_cast<int>(std::min(first, end)), static_cast<int>(end)};
   }

@@ -91,6 +91,8 @@ struct AttentionSpan {
   ExactRows exact = {};
   int64_t first_position = 0;
   int64_t tokens = 0;
+  // By KV head: the first position that it has a row of. Empty: 0 for all.
+  std::span<const int32_t> first_rows = {};
   const float* queries = nullptr;  // [tokens][heads * key_width], `query_stride` apart
   float* out = nullptr;            // [tokens][heads * value_width], `out_stride` apart
 };

@@ -18,7 +18,7 @@ void PlanSegments(const AttentionShape& shape, const AttentionSpan& span, Attent
                   std::vector<AttentionItem>& items, std::vector<AttentionMerge>& merges,
                   int64_t& partial_rows) {
   const int64_t first_position = span.first_position + item.first_token;
-  const int64_t first = shape.FirstVisible(first_position) / kSegmentKeys;
+  const int64_t first = FirstVisible(shape, span, item.kv_head, first_position) / kSegmentKeys;
   const int64_t segments = (first_position + item.tokens - 1) / kSegmentKeys - first + 1;
   if (segments == 1) {
     items.push_back(item);

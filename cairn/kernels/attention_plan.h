@@ -5,6 +5,7 @@
 #ifndef CAIRN_KERNELS_ATTENTION_PLAN_H_
 #define CAIRN_KERNELS_ATTENTION_PLAN_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -13,6 +14,14 @@
 #include "cairn/kernels/attention_tile.h"
 
 namespace cairn {
+
+// First position that the query at `position` sees of the head's rows.
+inline int64_t FirstVisible(const AttentionShape& shape, const AttentionSpan& span, int64_t kv_head,
+                            int64_t position) {
+  const int64_t first = shape.FirstVisible(position);
+  if (span.first_rows.empty()) return first;
+  return std::max<int64_t>(first, span.first_rows[static_cast<size_t>(kv_head)]);
+}
 
 // The most tokens of an item.
 int64_t TokensPerItem(const AttentionShape& shape);

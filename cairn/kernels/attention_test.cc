@@ -2,10 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "cairn/kernels/lloyd_max.h"
@@ -82,9 +84,17 @@ class Case {
     span.exact.value_offset = span.exact.first_value_offset = exact_key_bytes_;
     span.first_position = first;
     span.tokens = count;
+    span.first_rows = first_rows_;
     span.queries = queries_.data() + first * shape_.heads * shape_.key_width;
     span.out = out.data() + first * shape_.heads * shape_.value_width;
     return span;
+  }
+
+  // Heads of `kv_heads` whose first row isn't 0. Of the positions before, nothing is computed.
+  void SetFirstRows(std::vector<int32_t> rows) { first_rows_ = std::move(rows); }
+
+  int64_t FirstPosition() const {
+    return first_rows_.empty() ? 0 : *std::ranges::max_element(first_rows_);
   }
 
   // All positions, `chunk` at a time.
@@ -92,7 +102,7 @@ class Case {
     std::vector<float> out(static_cast<size_t>(tokens_ * shape_.heads * shape_.value_width));
     ThreadPool pool(threads);
     AttentionScratch scratch;
-    for (int64_t first = 0; first < tokens_; first += chunk) {
+    for (int64_t first = FirstPosition(); first < tokens_; first += chunk) {
       const AttentionSpan span = Span(first, std::min(chunk, tokens_ - first), out);
       Attention(shape_, {&span, 1}, shape_.heads * shape_.key_width,
                 shape_.heads * shape_.value_width, scratch, pool);
@@ -106,11 +116,15 @@ class Case {
     const int64_t group = shape_.heads / shape_.kv_heads;
     std::vector<float> key(static_cast<size_t>(shape_.kv_heads * shape_.key_width));
     std::vector<float> value(static_cast<size_t>(shape_.kv_heads * shape_.value_width));
-    for (int64_t i = 0; i < tokens_; ++i) {
+    for (int64_t i = FirstPosition(); i < tokens_; ++i) {
       for (int64_t h = 0; h < shape_.heads; ++h) {
         std::vector<double> sum(static_cast<size_t>(shape_.value_width));
         double total = 0;
-        for (int64_t j = shape_.FirstVisible(i); j <= i; ++j) {
+        int64_t first = shape_.FirstVisible(i);
+        if (!first_rows_.empty()) {
+          first = std::max<int64_t>(first, first_rows_[static_cast<size_t>(h / group)]);
+        }
+        for (int64_t j = first; j <= i; ++j) {
           const std::byte* block = blocks_[static_cast<size_t>(j / kTileRows)];
           const std::byte* exact = exact_blocks_[static_cast<size_t>(j / kTileRows)];
           const bool is_exact = j < shape_.exact.first || j >= shape_.FirstExact(i);
@@ -182,6 +196,7 @@ class Case {
   std::vector<std::byte*> blocks_;
   int64_t exact_key_bytes_ = 0;
   std::vector<std::byte*> exact_blocks_;
+  std::vector<int32_t> first_rows_;
 };
 
 bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -339,6 +354,18 @@ TEST_CASE("contexts of several segments are right and don't depend on their spli
       }
     }
     CHECK(SameBits(out, expected));
+  }
+}
+
+TEST_CASE("heads that have rows from one of their own on see those alone, however they are split") {
+  AttentionShape shape = Shape(6, 3, 32, 32);
+  for (const DType codec : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kLM4}) {
+    shape.key_codec = shape.value_codec = codec;
+    Case c(shape, 1200, 17);
+    c.SetFirstRows({3, 0, 1100});
+    const std::vector<float> expected = c.Run(1200, 1);
+    CHECK_LE(c.WorstError(expected), c.Allowed());
+    for (const int64_t chunk : {1, 7, 64}) CHECK(SameBits(c.Run(chunk, 2), expected));
   }
 }
 

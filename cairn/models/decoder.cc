@@ -6,6 +6,7 @@
 #include "cairn/kernels/dequantize.h"
 #include "cairn/kernels/ops.h"
 #include "cairn/models/parts.h"
+#include "cairn/models/policy_watcher.h"
 #include "cairn/models/token_loop.h"
 
 namespace cairn {
@@ -16,10 +17,20 @@ constexpr int64_t kEmbeddingRowsMapped = 256;
 
 }  // namespace
 
+Result<std::unique_ptr<RowWatcher>> Model::WatchRows(const TokenPolicy& /*policy*/) const {
+  return Fail(ErrorCode::kUnsupported, "a token policy can't judge the rows of this model");
+}
+
+Result<std::unique_ptr<RowWatcher>> Decoder::WatchRows(const TokenPolicy& policy) const {
+  CAIRN_TRY(CheckWatchable(spec_, layout_));
+  return std::make_unique<PolicyWatcher>(policy, layout_, context_, pool_);
+}
+
 Decoder::Decoder(ModelSpec spec, StateLayout layout, const ModelOptions& options, ThreadPool& pool)
     : spec_(std::move(spec)),
       layout_(std::move(layout)),
       standards_(options.standards),
+      context_(options.context),
       pool_(pool),
       ropes_(options.context) {
   pass_.pool = &pool_;

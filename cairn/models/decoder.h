@@ -37,6 +37,8 @@ class Decoder final : public Model {
   void ObserveLayers(LayerObserver observer) override { observer_ = std::move(observer); }
   void ObserveKeys(KeyObserver* observer) override { pass_.key_observer = observer; }
 
+  Result<std::unique_ptr<RowWatcher>> WatchRows(const TokenPolicy& policy) const override;
+
   // Made by Load.
   Decoder(ModelSpec spec, StateLayout layout, const ModelOptions& options, ThreadPool& pool);
 
@@ -52,6 +54,7 @@ class Decoder final : public Model {
   const ModelSpec spec_;
   const StateLayout layout_;
   const KeyStandards standards_;
+  const TokenCount context_;
   ThreadPool& pool_;
 
   std::unique_ptr<WeightFile> file_;       // keeps the embedding's bytes mapped

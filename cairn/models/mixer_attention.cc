@@ -9,6 +9,7 @@
 #include "cairn/kernels/ops.h"
 #include "cairn/kernels/state_rows.h"
 #include "cairn/models/parts.h"
+#include "cairn/models/policy_watcher.h"
 #include "cairn/models/token_loop.h"
 
 namespace cairn {
@@ -34,7 +35,8 @@ AttentionMixer::AttentionMixer(const LayerBuild& build, const AttentionSpec& spe
       shares_(shares),
       rope_(spec.rope ? build.ropes.Add(*spec.rope) : nullptr),
       keys_(build.layout.PlaceOf(build.layer, "keys")),
-      values_(build.layout.PlaceOf(build.layer, "values")) {
+      values_(build.layout.PlaceOf(build.layer, "values")),
+      droppable_(build.layout.DroppableClass() == keys_.block_class) {
   const auto exact = [&](const std::string& name) -> ExactPlaces {
     return {build.layout.FindPlace(build.layer, name + kFirstSuffix),
             build.layout.FindPlace(build.layer, name + kRecentSuffix)};
@@ -227,6 +229,24 @@ void AttentionMixer::StoreExactRow(const BatchSpan& span, const ExactPlaces& pla
   }
 }
 
+// What token policies judge rows by, once they are stored. Layers that read another's rows don't
+// judge them.
+void AttentionMixer::ShowRows(const Pass& pass, const Made& made) const {
+  if (shares_ || !droppable_) return;
+  ForSpans(pass, [&](const BatchSpan& span, int64_t first) {
+    if (span.watcher == nullptr) return;
+    SeenRows seen;
+    seen.spec = &spec_;
+    seen.shape = Shape();
+    seen.keys = &keys_;
+    seen.values = &values_;
+    seen.state = &span.state;
+    seen.tokens = static_cast<int64_t>(span.tokens.size());
+    seen.queries = made.query + first * spec_.heads * spec_.key_width;
+    span.watcher->OnRows(seen);
+  });
+}
+
 // Token `index` of the span, `token` of the batch.
 void AttentionMixer::StoreRows(const BatchSpan& span, int64_t index, int64_t token,
                                const Made& made) const {
@@ -235,8 +255,9 @@ void AttentionMixer::StoreRows(const BatchSpan& span, int64_t index, int64_t tok
   };
   float* value = made.value + token * spec_.kv_heads * spec_.value_width;
   const int64_t position = span.state.tokens_before.value() + index;
-  const int64_t row = position % kRowsPerBlock;
-  const int64_t block = position / kRowsPerBlock;
+  const int64_t place = droppable_ ? span.state.RowOf(position) : position;
+  const int64_t row = place % kRowsPerBlock;
+  const int64_t block = place / kRowsPerBlock;
   float* key = made.key + token * spec_.kv_heads * spec_.key_width;
   if (standard_.mean != nullptr) {
     StandardizeKeys(standard_, position, spec_.kv_heads, spec_.key_width, key);
@@ -314,6 +335,12 @@ void AttentionMixer::Attend(const Pass& pass, const Made& made) {
     to.value_offset = values_.slot->offset.value();
     to.exact = ExactRowsOf(span);
     to.first_position = span.state.tokens_before.value();
+    if (droppable_ && span.state.dropped != nullptr) {
+      // Rows are keys' places here; their rotation knows the true positions.
+      to.first_position = span.state.RowOf(to.first_position);
+      to.first_rows =
+          span.state.dropped->first_rows[static_cast<size_t>(keys_.slot->layer.value())];
+    }
     to.tokens = static_cast<int64_t>(span.tokens.size());
     to.queries = made.query + first * query_stride;
     to.out = made.attended + first * out_stride;
@@ -359,6 +386,7 @@ void AttentionMixer::Run(const Pass& pass, const float* normed, std::span<const 
       if (!shares_) StoreRows(span, i, first + i, made);
     });
   }
+  ShowRows(pass, made);
   if (rows.empty()) return;
   Attend(pass, made);
   Output(pass, rows, made, out);

@@ -78,6 +78,7 @@ class AttentionMixer : public Mixer {
   ExactRows ExactRowsOf(const BatchSpan& span) const;
   void StoreRows(const BatchSpan& span, int64_t index, int64_t token, const Made& made) const;
   void PrepareStandard(const Pass& pass);
+  void ShowRows(const Pass& pass, const Made& made) const;
   void ShowKeys(const Pass& pass, const Made& made) const;
   void Output(const Pass& pass, std::span<const int64_t> rows, const Made& made, float* out);
 
@@ -91,6 +92,7 @@ class AttentionMixer : public Mixer {
   StateLayout::RowsPlace values_;
   ExactPlaces exact_keys_;
   ExactPlaces exact_values_;
+  bool droppable_;        // a token policy may have taken rows
   KeyStandard standard_;  // of the current pass; no mean: keys aren't standardised
   AttentionWeights weights_;
   std::vector<AttentionSpan> spans_;

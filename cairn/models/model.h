@@ -18,6 +18,7 @@
 #include "cairn/base/status.h"
 #include "cairn/base/thread_pool.h"
 #include "cairn/models/key_standards.h"
+#include "cairn/models/row_watcher.h"
 #include "cairn/spec/model_spec.h"
 #include "cairn/spec/state_layout.h"
 #include "cairn/state/state_view.h"
@@ -25,6 +26,7 @@
 namespace cairn {
 
 class KeyObserver;
+class TokenPolicy;
 class WeightFile;
 
 // Layers [first, end) of a model; by itself all of them.
@@ -39,6 +41,7 @@ struct BatchSpan {
   std::span<const TokenId> tokens;
   int64_t logits = 0;      // how many of the last tokens get a row: of logits, or of hidden states
   LayerRange layers = {};  // that they pass in this call; see Model::CanSlice
+  RowWatcher* watcher = nullptr;  // of the sequence, if a token policy holds for it
 };
 
 class Model {
@@ -74,6 +77,9 @@ class Model {
   virtual void ObserveLayers(LayerObserver /*observer*/) {}
   // Queries and keys of the tokens that are computed from now on (key_standards.h); null: nobody.
   virtual void ObserveKeys(KeyObserver* /*observer*/) {}
+  // For a sequence that has read nothing, or nothing that the policy must know of. `policy` and the
+  // model outlive it. kUnsupported: a policy can't judge the rows of such a model.
+  virtual Result<std::unique_ptr<RowWatcher>> WatchRows(const TokenPolicy& policy) const;
 };
 
 struct ModelOptions {

@@ -41,7 +41,7 @@ std::vector<int64_t> PyramidBudgets(const Pyramid& pyramid);
 
 // Ada-KV: of `budget` rows a head in the mean, `floor_share` go to each head for its own best, the
 // rest to the best of all heads together.
-RowChoice KeepBestOfAllHeads(const RowScores& scores, int64_t budget, double floor_share);
+ChosenRows KeepBestOfAllHeads(const RowScores& scores, int64_t budget, double floor_share);
 
 // ExpectedAttention: softmax over rows of the mean score that the expected queries give; of one
 // query head.

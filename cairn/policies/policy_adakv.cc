@@ -24,7 +24,7 @@ class AdaKv final : public TokenPolicy {
     });
   }
 
-  RowChoice Choose(const LayerRows& layer, int64_t budget) const override {
+  ChosenRows Choose(const LayerRows& layer, int64_t budget) const override {
     const int64_t window = std::min(settings().Whole("window"), budget);
     RowScores scores = Scores(layer);
     std::vector<int64_t> before;
@@ -32,7 +32,7 @@ class AdaKv final : public TokenPolicy {
       before.push_back(std::max<int64_t>(0, std::ssize(of_head) - window));
       of_head.resize(static_cast<size_t>(before.back()));
     }
-    RowChoice choice = KeepBestOfAllHeads(scores, budget - window, settings().Get("floor"));
+    ChosenRows choice = KeepBestOfAllHeads(scores, budget - window, settings().Get("floor"));
     for (size_t h = 0; h < choice.size(); ++h) {
       for (int64_t row = before[h]; row < layer.heads[h].rows(); ++row) {
         choice[h].push_back(static_cast<int32_t>(row));
@@ -44,7 +44,7 @@ class AdaKv final : public TokenPolicy {
 
 }  // namespace
 
-RowChoice KeepBestOfAllHeads(const RowScores& scores, int64_t budget, double floor_share) {
+ChosenRows KeepBestOfAllHeads(const RowScores& scores, int64_t budget, double floor_share) {
   const auto sure = static_cast<int64_t>(std::floor(static_cast<double>(budget) * floor_share));
   struct Place {
     double score;
@@ -52,7 +52,7 @@ RowChoice KeepBestOfAllHeads(const RowScores& scores, int64_t budget, double flo
     int32_t row;
   };
   std::vector<Place> rest;
-  RowChoice choice;
+  ChosenRows choice;
   int64_t left = budget * std::ssize(scores);
   for (size_t h = 0; h < scores.size(); ++h) {
     choice.push_back(KeepBest(scores[h], {.budget = sure}));

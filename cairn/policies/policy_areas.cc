@@ -39,7 +39,7 @@ class Areas final : public TokenPolicy {
     return RowScores(layer.heads.size(), scores);
   }
 
-  RowChoice Choose(const LayerRows& layer, int64_t budget) const override {
+  ChosenRows Choose(const LayerRows& layer, int64_t budget) const override {
     const int64_t rows = layer.heads.front().rows();
     const int64_t block = settings().Whole("block");
     const int64_t first = std::min(settings().Whole("sinks"), budget);
@@ -47,9 +47,9 @@ class Areas final : public TokenPolicy {
     const int64_t blocks = std::max<int64_t>(0, rows - first - last) / block;
     const int64_t evictable = blocks * block;
     if (rows <= budget || blocks == 0) {
-      return RowChoice(layer.heads.size(),
-                       KeepBest(std::vector<double>(static_cast<size_t>(rows)),
-                                {.budget = budget, .first = first, .last = budget}));
+      return ChosenRows(layer.heads.size(),
+                        KeepBest(std::vector<double>(static_cast<size_t>(rows)),
+                                 {.budget = budget, .first = first, .last = budget}));
     }
     const int64_t keep = std::min(blocks, (budget - first - last) / block);
     // Rows that don't fill a block count with the recent ones, so far as there is room.
@@ -64,7 +64,7 @@ class Areas final : public TokenPolicy {
           between ? kept[static_cast<size_t>(at / block)] : row < first || row >= rows - tail;
       if (stays) choice.push_back(static_cast<int32_t>(row));
     }
-    return RowChoice(layer.heads.size(), choice);
+    return ChosenRows(layer.heads.size(), choice);
   }
 
  private:

@@ -33,9 +33,9 @@ class HeavyHitters final : public TokenPolicy {
     });
   }
 
-  RowChoice Choose(const LayerRows& layer, int64_t budget) const override {
+  ChosenRows Choose(const LayerRows& layer, int64_t budget) const override {
     const auto heavy = std::lround(settings().Get("heavy") * static_cast<double>(budget));
-    RowChoice choice;
+    ChosenRows choice;
     for (const std::vector<double>& scores : Scores(layer)) {
       choice.push_back(KeepBest(scores, {.budget = budget, .last = budget - heavy}));
     }

@@ -40,8 +40,8 @@ class Lag final : public TokenPolicy {
     });
   }
 
-  RowChoice Choose(const LayerRows& layer, int64_t budget) const override {
-    RowChoice choice;
+  ChosenRows Choose(const LayerRows& layer, int64_t budget) const override {
+    ChosenRows choice;
     for (const std::vector<double>& scores : Scores(layer)) {
       choice.push_back(ChooseOf(scores, budget));
     }

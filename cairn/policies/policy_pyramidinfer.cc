@@ -46,10 +46,10 @@ class PyramidInfer final : public TokenPolicy {
     return std::lround(static_cast<double>(budget) * ShareOf(layer.index, layer.count) / mean);
   }
 
-  RowChoice Choose(const LayerRows& layer, int64_t budget) const override {
+  ChosenRows Choose(const LayerRows& layer, int64_t budget) const override {
     const int64_t most = std::max<int64_t>(1, BudgetOf(layer, budget));
     const auto recent = std::lround(settings().Get("recent") * static_cast<double>(most));
-    RowChoice choice;
+    ChosenRows choice;
     for (const std::vector<double>& scores : Scores(layer)) {
       choice.push_back(
           KeepBest(scores, {.budget = most, .first = settings().Whole("sinks"), .last = recent}));

@@ -33,7 +33,7 @@ class PyramidKv final : public TokenPolicy {
     return budgets[static_cast<size_t>(layer.index)] + window;
   }
 
-  RowChoice Choose(const LayerRows& layer, int64_t budget) const override {
+  ChosenRows Choose(const LayerRows& layer, int64_t budget) const override {
     return KeepBestBefore(Scores(layer), BudgetOf(layer, budget), settings().Whole("window"));
   }
 };

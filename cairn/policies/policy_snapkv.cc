@@ -23,7 +23,7 @@ class SnapKv final : public TokenPolicy {
     });
   }
 
-  RowChoice Choose(const LayerRows& layer, int64_t budget) const override {
+  ChosenRows Choose(const LayerRows& layer, int64_t budget) const override {
     return KeepBestBefore(Scores(layer), budget, settings().Whole("window"));
   }
 };

@@ -123,7 +123,7 @@ TEST_CASE("H2O drops token by token what the worked example drops, with the sums
     layer.heads.push_back({.positions = positions, .sums = sums});
     std::vector<int64_t> kept_positions;
     std::vector<double> kept_sums;
-    const RowChoice choice = policy->Choose(layer, 4);
+    const ChosenRows choice = policy->Choose(layer, 4);
     for (const int32_t row : choice.front()) {
       kept_positions.push_back(positions[static_cast<size_t>(row)]);
       kept_sums.push_back(sums[static_cast<size_t>(row)]);
@@ -183,7 +183,7 @@ TEST_CASE("Ada-KV gives rows to the heads with the best ones, and keeps more of 
   CHECK(counts(1) == Flat<int64_t>(example.at("uniform_budget")));
   const auto mass = [&](double floor) {
     double sum = 0;
-    const RowChoice choice = KeepBestOfAllHeads(scores, 3, floor);
+    const ChosenRows choice = KeepBestOfAllHeads(scores, 3, floor);
     for (size_t h = 0; h < choice.size(); ++h) {
       for (const int32_t row : choice[h]) sum += scores[h][static_cast<size_t>(row)];
     }

@@ -76,8 +76,8 @@ SnapWindow SnapWindowOf(const PolicySettings& settings) {
           .pooling = settings.Get("mean") != 0 ? Pooling1d::kMean : Pooling1d::kLargest};
 }
 
-RowChoice KeepBestBefore(const RowScores& scores, int64_t budget, int64_t window) {
-  RowChoice choice;
+ChosenRows KeepBestBefore(const RowScores& scores, int64_t budget, int64_t window) {
+  ChosenRows choice;
   for (const std::vector<double>& of_head : scores) {
     choice.push_back(KeepBest(of_head, {.budget = budget, .last = window}));
   }

@@ -42,7 +42,7 @@ SnapWindow SnapWindowOf(const PolicySettings& settings);
 std::vector<double> SnapScores(const LayerRows& layer, const HeadRows& head,
                                const SnapWindow& window);
 // KeepBest of each head, with the window's rows whatever their score.
-RowChoice KeepBestBefore(const RowScores& scores, int64_t budget, int64_t window);
+ChosenRows KeepBestBefore(const RowScores& scores, int64_t budget, int64_t window);
 
 // Mean over query heads of `of(query_head)`, which gives a vector as long for each.
 template <class Of>

@@ -6,9 +6,9 @@
 
 namespace cairn {
 
-RowChoice TokenPolicy::Choose(const LayerRows& layer, int64_t budget) const {
+ChosenRows TokenPolicy::Choose(const LayerRows& layer, int64_t budget) const {
   const int64_t most = std::max<int64_t>(1, BudgetOf(layer, budget));
-  RowChoice choice;
+  ChosenRows choice;
   for (const std::vector<double>& scores : Scores(layer)) {
     choice.push_back(KeepBest(
         scores,

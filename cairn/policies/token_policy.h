@@ -57,8 +57,8 @@ struct LayerRows {
   std::vector<HeadRows> heads;
 };
 
-using RowScores = std::vector<std::vector<double>>;   // [KV head][row], larger is better
-using RowChoice = std::vector<std::vector<int32_t>>;  // [KV head], rising rows that stay
+using RowScores = std::vector<std::vector<double>>;    // [KV head][row], larger is better
+using ChosenRows = std::vector<std::vector<int32_t>>;  // [KV head], rising rows that stay
 
 class TokenPolicy {
  public:
@@ -75,7 +75,7 @@ class TokenPolicy {
   virtual int64_t BudgetOf(const LayerRows& /*layer*/, int64_t budget) const { return budget; }
   // At least one row of each head. The first ones (`sinks`) and the last ones (`recent`) stay
   // within the budget, and of the rest the best. REQUIRES budget >= 1, each head has a row.
-  virtual RowChoice Choose(const LayerRows& layer, int64_t budget) const;
+  virtual ChosenRows Choose(const LayerRows& layer, int64_t budget) const;
 
  private:
   const PolicySettings settings_;

@@ -63,7 +63,7 @@ TEST_CASE("every policy keeps rising rows within its budget, all where it is no 
         CAPTURE(rows);
         CAPTURE(budget);
         const auto policy = Policy(kind.name);
-        const RowChoice choice = policy->Choose(made.layer, budget);
+        const ChosenRows choice = policy->Choose(made.layer, budget);
         REQUIRE(choice.size() == 2);
         int64_t kept = 0;
         for (const std::vector<int32_t>& of_head : choice) {
@@ -84,7 +84,7 @@ TEST_CASE("every policy keeps rising rows within its budget, all where it is no 
 
 TEST_CASE("LagKV takes the same share of each part, and keeps what has no part behind it") {
   const MadeUpLayer made(100);
-  const RowChoice choice = Policy("lagkv:lag=20,sinks=4")->Choose(made.layer, 70);
+  const ChosenRows choice = Policy("lagkv:lag=20,sinks=4")->Choose(made.layer, 70);
   for (const std::vector<int32_t>& rows : choice) {
     CHECK(rows.size() == 70);
     const auto inside = [&](int32_t first, int32_t end) {

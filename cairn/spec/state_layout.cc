@@ -298,10 +298,31 @@ Bytes StateLayout::AllocatedBytes(TokenCount tokens) const {
 }
 
 Bytes StateLayout::AllocatedBytesWhileAdding(TokenCount tokens, TokenCount added) const {
+  return AllocatedBytesWithout(TokenCount(0), tokens, added);
+}
+
+std::optional<ClassIndex> StateLayout::DroppableClass() const {
+  for (size_t i = 0; i < classes_.size(); ++i) {
+    const BlockClass& c = classes_[i];
+    if (c.lifetime == Lifetime::All() && c.tokens_per_row == TokenCount(1) && !c.open_window) {
+      return ClassIndex(static_cast<int32_t>(i));
+    }
+  }
+  return std::nullopt;
+}
+
+TokenCount StateLayout::TokensLeft(ClassIndex block_class, TokenCount tokens,
+                                   TokenCount dropped) const {
+  return block_class == DroppableClass() ? tokens - dropped : tokens;
+}
+
+Bytes StateLayout::AllocatedBytesWithout(TokenCount dropped, TokenCount tokens,
+                                         TokenCount added) const {
   Bytes sum = fixed_bytes_;
   for (size_t i = 0; i < classes_.size(); ++i) {
     const ClassIndex index(static_cast<int32_t>(i));
-    sum += classes_[i].block_bytes * BlocksWhileAdding(index, tokens, added).count().value();
+    const TokenCount left = TokensLeft(index, tokens, dropped);
+    sum += classes_[i].block_bytes * BlocksWhileAdding(index, left, added).count().value();
   }
   return sum;
 }

@@ -127,6 +127,13 @@ class StateLayout {
   Bytes OpenWindowBytes(TokenCount tokens) const;
   Bytes AllocatedBytes(TokenCount tokens) const;
   Bytes AllocatedBytesWhileAdding(TokenCount tokens, TokenCount added) const;
+  // The class whose rows a token policy may drop: kept always, one for each token. At most one.
+  std::optional<ClassIndex> DroppableClass() const;
+  // A sequence that has lost `dropped` rows of that class holds of each class what one of so many
+  // tokens would: those that are left there, all `tokens` elsewhere.
+  TokenCount TokensLeft(ClassIndex block_class, TokenCount tokens, TokenCount dropped) const;
+  // AllocatedBytesWhileAdding of such a sequence. REQUIRES 0 <= dropped <= tokens.
+  Bytes AllocatedBytesWithout(TokenCount dropped, TokenCount tokens, TokenCount added) const;
   // What one more token adds once every window is full; a class with one row for t tokens adds a
   // t-th of its row, rounded up.
   Bytes MarginalBytesPerToken() const;

@@ -53,15 +53,15 @@ void Audit(const StateStore& store, const KeptVisitor& kept) {
       const ClassIndex index(static_cast<int32_t>(i));
       const BlockClass& block_class = layout.classes()[i];
       const BlockTable& table = sequence.tables[i];
-      CAIRN_CHECK(table.range() ==
-                  layout.BlocksWhileAdding(index, sequence.length, sequence.prepared));
+      const TokenCount left = store.Left(sequence, index, sequence.length);
+      CAIRN_CHECK(table.range() == layout.BlocksWhileAdding(index, left, sequence.prepared));
       for (int64_t b = table.first(); b < table.end(); ++b) {
         const BlockRef& block = table.At(b);
         CAIRN_CHECK(block.block_class() == index);
         CAIRN_CHECK(block.data() == table.view().Block(b));
         found.Add(block);
       }
-      const int64_t rows = block_class.RowsCompleted(sequence.length);
+      const int64_t rows = block_class.RowsCompleted(left);
       if (sequence.at_rest && rows % kRowsPerBlock != 0) {
         const std::byte* open = table.At(rows / kRowsPerBlock).data();
         CAIRN_CHECK(RowsAreZeroFrom(layout, block_class, rows % kRowsPerBlock, open));
@@ -69,8 +69,9 @@ void Audit(const StateStore& store, const KeptVisitor& kept) {
     }
     CAIRN_CHECK(sequence.fixed.has_block() == store.HasFixed());
     if (store.HasFixed()) found.Add(sequence.fixed);
+    const TokenCount dropped = sequence.dropped ? sequence.dropped->rows : TokenCount(0);
     CAIRN_CHECK(store.HeldBytes(id) ==
-                layout.AllocatedBytesWhileAdding(sequence.length, sequence.prepared));
+                layout.AllocatedBytesWithout(dropped, sequence.length, sequence.prepared));
   }
   if (kept) kept([&found](const BlockRef& block) { found.Add(block); });
   found.CheckEqual(arena);

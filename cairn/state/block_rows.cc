@@ -104,7 +104,41 @@ void ForEachPieceFrom(const StateLayout& layout, const BlockClass& block_class, 
   }
 }
 
+// Calls visit(offset, bytes) for each piece of one row of the first head.
+template <class Visit>
+void ForEachCellOf(const Rows& rows, int64_t row, Visit visit) {
+  if (InPairs(rows) && rows.order == RowOrder::kRowMajor) {
+    const int64_t element = InfoOf(rows.codec).block_bytes;
+    const int64_t pair = row / 2 * (2 * rows.width * element);
+    for (int64_t c = 0; c < rows.width; ++c) {
+      visit(pair + (2 * c + row % 2) * element, element);
+    }
+    return;
+  }
+  Rows one = rows;
+  one.heads = 1;
+  int64_t offset = 0;
+  ForEachLine(one, [&](int64_t cell_bytes) {
+    visit(offset + cell_bytes * row, cell_bytes);
+    offset += cell_bytes * kRowsPerBlock;
+  });
+}
+
 }  // namespace
+
+void GatherHeadRow(const Rows& rows, const std::byte* tile, int64_t row, std::byte* to) {
+  ForEachCellOf(rows, row, [&](int64_t offset, int64_t bytes) {
+    std::memcpy(to, tile + offset, static_cast<size_t>(bytes));
+    to += bytes;
+  });
+}
+
+void ScatterHeadRow(const Rows& rows, const std::byte* from, int64_t row, std::byte* tile) {
+  ForEachCellOf(rows, row, [&](int64_t offset, int64_t bytes) {
+    std::memcpy(tile + offset, from, static_cast<size_t>(bytes));
+    from += bytes;
+  });
+}
 
 void ZeroRowsFrom(const StateLayout& layout, const BlockClass& block_class, int64_t first_row,
                   std::byte* block) {

@@ -19,6 +19,11 @@ void ZeroRowsFrom(const StateLayout& layout, const BlockClass& block_class, int6
 bool RowsAreZeroFrom(const StateLayout& layout, const BlockClass& block_class, int64_t first_row,
                      const std::byte* block);
 
+// One row of one head, whose tile begins at `tile` (16 rows of RowBytesOf(codec, width)): its bytes
+// one behind the other, and back. No number changes.
+void GatherHeadRow(const Rows& rows, const std::byte* tile, int64_t row, std::byte* to);
+void ScatterHeadRow(const Rows& rows, const std::byte* from, int64_t row, std::byte* tile);
+
 }  // namespace cairn
 
 #endif  // CAIRN_STATE_BLOCK_ROWS_H_

@@ -103,6 +103,7 @@ Bytes SessionFileBytes(const StateLayout& layout, TokenCount tokens, Bytes note)
 Status WriteSession(const std::string& path, const StateKey& key, std::span<const TokenId> tokens,
                     std::string_view note, const StateStore& store, SequenceId id) {
   CAIRN_CHECK(store.Length(id).value() == static_cast<int64_t>(tokens.size()));
+  CAIRN_CHECK(store.Dropped(id) == nullptr);
   const std::vector<ByteSpan> state = PiecesOf(store, id);
   Header header;
   header.tokens = tokens.size();

@@ -82,9 +82,16 @@ Result<SequenceId> StateStore::Fork(SequenceId id) {
   CAIRN_CHECK(source.at_rest);
   Sequence fork;
   fork.length = source.length;
+  fork.dropped = source.dropped;
   for (const BlockTable& table : source.tables) fork.tables.push_back(table.Share());
   if (HasFixed()) fork.fixed = source.fixed.Share();
   return Insert(std::move(fork));
+}
+
+TokenCount StateStore::Left(const Sequence& sequence, ClassIndex block_class,
+                            TokenCount tokens) const {
+  if (!sequence.dropped || tokens == TokenCount(0)) return tokens;
+  return layout_.TokensLeft(block_class, tokens, sequence.dropped->rows);
 }
 
 void StateStore::Release(SequenceId id) { CAIRN_CHECK(sequences_.erase(id) == 1); }
@@ -94,14 +101,14 @@ StateStore::ClassNeed StateStore::NeedOf(const Sequence& sequence, ClassIndex bl
   const auto index = static_cast<size_t>(block_class.value());
   const BlockClass& c = layout_.classes()[index];
   const BlockTable& table = sequence.tables[index];
-  const BlockRange target = layout_.BlocksWhileAdding(block_class, sequence.length, added);
+  const TokenCount left = Left(sequence, block_class, sequence.length);
+  const BlockRange target = layout_.BlocksWhileAdding(block_class, left, added);
   CAIRN_CHECK(target.first == table.first() && target.end >= table.end());
 
   ClassNeed need;
   need.new_blocks = target.end - table.end();
-  const int64_t rows = c.RowsCompleted(sequence.length);
-  const bool writes_open_block =
-      rows % kRowsPerBlock != 0 && c.RowsCompleted(sequence.length + added) > rows;
+  const int64_t rows = c.RowsCompleted(left);
+  const bool writes_open_block = rows % kRowsPerBlock != 0 && c.RowsCompleted(left + added) > rows;
   need.copy_open_block = writes_open_block && table.At(rows / kRowsPerBlock).shared();
   return need;
 }
@@ -157,7 +164,8 @@ SequenceView StateStore::View(SequenceId id) {
   }
   return {.tokens_before = sequence.length,
           .tables = sequence.views,
-          .fixed = HasFixed() ? sequence.fixed.data() : nullptr};
+          .fixed = HasFixed() ? sequence.fixed.data() : nullptr,
+          .dropped = sequence.dropped ? &*sequence.dropped : nullptr};
 }
 
 void StateStore::Commit(SequenceId id, TokenCount added) {
@@ -169,8 +177,9 @@ void StateStore::Commit(SequenceId id, TokenCount added) {
   sequence.at_rest = true;
   for (size_t i = 0; i < sequence.tables.size(); ++i) {
     const BlockClass& c = layout_.classes()[i];
-    sequence.tables[i].KeepOnly(layout_.BlocksHeld(ClassOf(i), sequence.length));
-    if (c.RowsCompleted(written) > c.RowsCompleted(sequence.length)) {
+    const TokenCount left = Left(sequence, ClassOf(i), sequence.length);
+    sequence.tables[i].KeepOnly(layout_.BlocksHeld(ClassOf(i), left));
+    if (c.RowsCompleted(Left(sequence, ClassOf(i), written)) > c.RowsCompleted(left)) {
       WipeAfter(sequence, ClassOf(i), sequence.length);
     }
   }
@@ -179,7 +188,7 @@ void StateStore::Commit(SequenceId id, TokenCount added) {
 void StateStore::WipeAfter(Sequence& sequence, ClassIndex block_class, TokenCount tokens) {
   const auto index = static_cast<size_t>(block_class.value());
   const BlockClass& c = layout_.classes()[index];
-  const int64_t rows = c.RowsCompleted(tokens);
+  const int64_t rows = c.RowsCompleted(Left(sequence, block_class, tokens));
   if (rows % kRowsPerBlock == 0) return;
   const BlockRef& open = sequence.tables[index].At(rows / kRowsPerBlock);
   CAIRN_CHECK(!open.shared());
@@ -194,8 +203,13 @@ Status StateStore::CheckRewind(const Sequence& sequence, TokenCount tokens) cons
                 "only for its present length",
                 sequence.length.value(), tokens.value(), slot.layer.value());
   }
+  if (sequence.dropped && tokens != TokenCount(0) && tokens < sequence.dropped->at) {
+    return Fail(ErrorCode::kUnsupported,
+                "a sequence of {} tokens can't go back to {}: rows were dropped after {}",
+                sequence.length.value(), tokens.value(), sequence.dropped->at.value());
+  }
   for (size_t i = 0; i < sequence.tables.size(); ++i) {
-    const BlockRange target = layout_.BlocksHeld(ClassOf(i), tokens);
+    const BlockRange target = layout_.BlocksHeld(ClassOf(i), Left(sequence, ClassOf(i), tokens));
     if (target.first == target.end || target.first >= sequence.tables[i].first()) continue;
     const BlockClass& c = layout_.classes()[i];
     return Fail(ErrorCode::kUnsupported,
@@ -215,13 +229,15 @@ Bytes StateStore::BytesToRewind(const Sequence& sequence, TokenCount tokens) con
   for (size_t i = 0; i < sequence.tables.size(); ++i) {
     const BlockClass& c = layout_.classes()[i];
     const BlockTable& table = sequence.tables[i];
-    const BlockRange target = layout_.BlocksHeld(ClassOf(i), tokens);
+    const TokenCount left = Left(sequence, ClassOf(i), tokens);
+    const BlockRange target = layout_.BlocksHeld(ClassOf(i), left);
     for (int64_t b = table.first(); b < table.end(); ++b) {
       const bool kept = b >= target.first && b < target.end;
       if (!kept && !table.At(b).shared()) needed -= c.block_bytes;
     }
-    const int64_t rows = c.RowsCompleted(tokens);
-    const bool wipes = rows % kRowsPerBlock != 0 && c.RowsCompleted(sequence.length) > rows;
+    const int64_t rows = c.RowsCompleted(left);
+    const bool wipes = rows % kRowsPerBlock != 0 &&
+                       c.RowsCompleted(Left(sequence, ClassOf(i), sequence.length)) > rows;
     if (wipes && table.At(rows / kRowsPerBlock).shared()) needed += c.block_bytes;
   }
   if (HasFixed() && sequence.fixed.shared()) needed += layout_.fixed_bytes();
@@ -236,12 +252,14 @@ Status StateStore::Rewind(SequenceId id, TokenCount tokens) {
   CAIRN_TRY(CheckRoomForBytes(BytesToRewind(sequence, tokens)));
   // All classes drop first: what they free may be what a copy needs.
   for (size_t i = 0; i < sequence.tables.size(); ++i) {
-    sequence.tables[i].KeepOnly(layout_.BlocksHeld(ClassOf(i), tokens));
+    const TokenCount left = Left(sequence, ClassOf(i), tokens);
+    sequence.tables[i].KeepOnly(layout_.BlocksHeld(ClassOf(i), left));
   }
   for (size_t i = 0; i < sequence.tables.size(); ++i) {
-    const int64_t rows = layout_.classes()[i].RowsCompleted(tokens);
+    const BlockClass& c = layout_.classes()[i];
+    const int64_t rows = c.RowsCompleted(Left(sequence, ClassOf(i), tokens));
     if (rows % kRowsPerBlock == 0) continue;
-    if (layout_.classes()[i].RowsCompleted(sequence.length) == rows) continue;
+    if (c.RowsCompleted(Left(sequence, ClassOf(i), sequence.length)) == rows) continue;
     BlockTable& table = sequence.tables[i];
     const int64_t open = rows / kRowsPerBlock;
     if (table.At(open).shared()) table.Replace(open, CopyOf(table.At(open)));
@@ -255,6 +273,7 @@ Status StateStore::Rewind(SequenceId id, TokenCount tokens) {
     }
   }
   sequence.length = tokens;
+  if (tokens == TokenCount(0)) sequence.dropped.reset();
   return {};
 }
 

@@ -6,10 +6,13 @@
 //
 // Invariants (audit.h CHECKs them):
 //   1. a sequence at rest after n tokens holds exactly StateLayout::BlocksHeld(n) of each class, so
-//      alone it takes StateLayout::AllocatedBytes(n)
+//      alone it takes StateLayout::AllocatedBytes(n); one that has lost d rows holds
+//      BlocksHeld(n - d) of the droppable class, and AllocatedBytesWithout(d, n, 0) in all
 //   2. nobody writes to a shared block
-//   3. every byte of a held block is a function of the tokens alone: rows beyond the sequence's
-//      length are zero, whatever was forked, dropped or rewound before
+//   3. every byte of a held block is a function of the tokens, and of the rows lost, alone: rows
+//      beyond the sequence's length, and before a head's first one, are zero, whatever was forked,
+//      dropped or rewound before
+//   4. what has lost rows is never kept, shared as a prefix or stored: only forks have it, too
 //
 // Thread safety: none; one thread, the engine's core, owns the store. Views of several sequences
 // may be read and written by several threads while no call changes the store.
@@ -20,6 +23,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -79,9 +83,22 @@ class StateStore {
   void Commit(SequenceId id, TokenCount added);
 
   // Goes back to the first `tokens` tokens. kUnsupported: a window has dropped rows that are needed
-  // there, or the Fixed components exist only for the present length; kExhausted: a shared block
+  // there, rows were dropped later than there (none is needed at 0), or the Fixed components exist
+  // only for the present length; kExhausted: a shared block
   // must be copied. Then nothing has changed. REQUIRES `id` is at rest and 0 <= tokens <= length.
   Status Rewind(SequenceId id, TokenCount tokens);
+
+  // ---- Fewer rows than tokens, as a token policy says (state_store_drop.cc). ----
+
+  // Drops all other rows of the droppable class, and the blocks that are needed no more. The bytes
+  // of a row that stays don't change. kExhausted: shared blocks must be copied; then nothing has
+  // changed. REQUIRES `id` is at rest with a token or more, there is such a class, and `keep` names
+  // rows that are there.
+  Status DropRows(SequenceId id, const RowsToKeep& keep);
+  // Bytes by which DropRows may raise the live ones before it frees any.
+  Bytes BytesToDrop(SequenceId id, const RowsToKeep& keep) const;
+  // Null: it has all its rows.
+  const DroppedRows* Dropped(SequenceId id) const;
 
   // Gives the bytes of a block, all of them, in the order of ForEachBlock, the Fixed region last.
   using FillBlock = std::function<void(std::span<std::byte> block)>;
@@ -109,7 +126,8 @@ class StateStore {
   // All blocks are written. Rows beyond the tokens are wiped.
   void EndLoad(SequenceId id);
 
-  // ---- Pieces that outlive a sequence: kept_state.h. REQUIRES `id` is at rest. ----
+  // ---- Pieces that outlive a sequence: kept_state.h. REQUIRES `id` is at rest and has all its
+  // rows. ----
 
   // Rows of the tokens [from, to). REQUIRES from <= to <= length.
   KeptRows KeepRows(SequenceId id, TokenCount from, TokenCount to) const;
@@ -170,6 +188,7 @@ class StateStore {
     std::vector<BlockTable> tables;     // by ClassIndex
     BlockRef fixed;                     // without a block if the model has no Fixed component
     std::vector<BlockTableView> views;  // of tables, as View last handed them out
+    std::optional<DroppedRows> dropped;
   };
   // What one class needs so that a sequence can go on.
   struct ClassNeed {
@@ -177,6 +196,9 @@ class StateStore {
     bool copy_open_block = false;
   };
 
+  // Tokens whose rows the sequence would have of the class after `tokens`, which is 0 or no less
+  // than when rows were last dropped.
+  TokenCount Left(const Sequence& sequence, ClassIndex block_class, TokenCount tokens) const;
   static bool AnyNeedsPoints(const StateLayout& layout);
   const Sequence& At(SequenceId id) const;
   Sequence& At(SequenceId id);

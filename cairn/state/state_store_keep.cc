@@ -22,7 +22,7 @@ bool StateStore::AnyNeedsPoints(const StateLayout& layout) {
 
 KeptRows StateStore::KeepRows(SequenceId id, TokenCount from, TokenCount to) const {
   const Sequence& sequence = At(id);
-  CAIRN_CHECK(sequence.at_rest && from <= to && to <= sequence.length);
+  CAIRN_CHECK(sequence.at_rest && !sequence.dropped && from <= to && to <= sequence.length);
   KeptRows rows{.from = from, .to = to, .tables = {}};
   rows.tables.resize(sequence.tables.size());
   for (size_t i = 0; i < sequence.tables.size(); ++i) {
@@ -35,7 +35,7 @@ KeptRows StateStore::KeepRows(SequenceId id, TokenCount from, TokenCount to) con
 
 KeptPoint StateStore::KeepPoint(SequenceId id) const {
   const Sequence& sequence = At(id);
-  CAIRN_CHECK(sequence.at_rest);
+  CAIRN_CHECK(sequence.at_rest && !sequence.dropped);
   KeptPoint point{.tokens = sequence.length, .tables = {}, .fixed = {}};
   point.tables.resize(sequence.tables.size());
   for (size_t i = 0; i < sequence.tables.size(); ++i) {

@@ -63,7 +63,7 @@ std::vector<BlockRef> StateStore::Share(const Sequence& sequence,
 
 std::vector<BlockRef> StateStore::ShareBlocks(SequenceId id, std::span<const BlockRange> ranges,
                                               bool fixed) const {
-  CAIRN_CHECK(At(id).at_rest);
+  CAIRN_CHECK(At(id).at_rest && !At(id).dropped);
   return Share(At(id), ranges, fixed);
 }
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "cairn/base/ids.h"
 #include "cairn/spec/state_layout.h"
@@ -25,10 +26,30 @@ struct BlockTableView {
   }
 };
 
+// What a sequence has lost of the rows of StateLayout::DroppableClass(). What is left of a head
+// stands at the end of the first rows of the table, so that all heads go on at the same row: that
+// of the position p is p - rows for every p from `at` on.
+struct DroppedRows {
+  TokenCount at;    // tokens read when rows were last dropped
+  TokenCount rows;  // fewer than tokens; heads may have lost more
+  // [layer][head]: the head's first row. Empty for a layer without rows of the class.
+  std::vector<std::vector<int32_t>> first_rows;
+};
+
+// By layer and head: the rows of that class that stay, rising, at least one; of layers without such
+// rows nothing. Rows count as they lie in the table, from 0.
+using RowsToKeep = std::vector<std::vector<std::vector<int32_t>>>;
+
 struct SequenceView {
   TokenCount tokens_before;
   std::span<const BlockTableView> tables;  // by ClassIndex
   std::byte* fixed = nullptr;              // StateLayout::fixed_bytes()
+  const DroppedRows* dropped = nullptr;    // null: nothing
+
+  // The row of the droppable class that is `position`'s. REQUIRES it wasn't there at a drop.
+  int64_t RowOf(int64_t position) const {
+    return dropped == nullptr ? position : position - dropped->rows.value();
+  }
 };
 
 }  // namespace cairn
