@@ -30,7 +30,7 @@ LAYERS = {
     "state": {"base", "spec", "kernels"},
     "models": {"base", "spec", "kernels", "policies", "weights", "state"},
     "engine": {"base", "spec", "policies", "state", "models"},
-    "serve": {"base", "text", "engine", "sizing"},
+    "serve": {"base", "text", "policies", "engine", "sizing"},
     "eval": {"base", "spec", "text", "models", "engine", "sizing"},
     "cluster": {"base", "spec", "state", "engine", "serve"},
     "sim": {"base", "spec", "sizing", "state", "engine", "cluster", "models"},

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cairn/base/env.h"
+#include "cairn/policies/policy_settings.h"
 #include "cairn/text/chat_template.h"
 #include "tools/commands.h"
 #include "tools/conversation.h"
@@ -89,12 +90,15 @@ struct StateCost {
   Bytes predicted;
   Bytes live;
   int64_t blocks = 0;
+  TokenCount dropped;  // whose rows no head has any more
 
   explicit StateCost(TextGenerator& generator) {
     const StateLayout& layout = generator.model().layout();
     const TokenCount tokens = generator.store().Length(generator.runner().id());
     per_token = layout.MarginalBytesPerToken();
-    predicted = layout.AllocatedBytes(tokens);
+    const DroppedRows* lost = generator.runner().dropped();
+    if (lost != nullptr) dropped = lost->rows;
+    predicted = layout.AllocatedBytesWithout(dropped, tokens, TokenCount(0));
     live = generator.store().LiveBytes();
     for (size_t c = 0; c < layout.classes().size(); ++c) {
       blocks += generator.store().LiveBlocks(ClassIndex(static_cast<int32_t>(c))).value();
@@ -118,6 +122,9 @@ void PrintCost(TextGenerator& generator, const Prompt& prompt, const TextAnswer&
   if (answer.origin.loaded > TokenCount(0)) {
     fmt::print(stderr, "loaded           {:>6} tokens  from the {}\n", answer.origin.loaded.value(),
                answer.origin.tier);
+  }
+  if (state.dropped > TokenCount(0)) {
+    fmt::print(stderr, "dropped          {:>6} tokens' rows\n", state.dropped.value());
   }
   fmt::print(stderr,
              "prompt           {:>6} tokens  {:>9.1f} tokens/s\n"
@@ -158,6 +165,7 @@ void PrintJson(TextGenerator& generator, const Prompt& prompt, const TextAnswer&
         {"bytes_per_token", state.per_token.value()},
         {"predicted_bytes", state.predicted.value()},
         {"live_bytes", state.live.value()},
+        {"dropped_tokens", state.dropped.value()},
         {"blocks", state.blocks}}}};
   fmt::print("{}\n", report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
@@ -197,6 +205,10 @@ void AddRunCommand(CLI::App& app, ChosenCommand& chosen) {
   args.model.AddStateFlags(command);
   args.model.AddContextFlags(command);
   args.generation.AddFlags(command, 128);
+  command.add_option("--token-policy", args.generation.token_policy,
+                     "Which tokens' rows stay behind the prompt, as snapkv:keep=0.25 (default: "
+                     "all): " +
+                         PolicyNames());
   CLI::Option* prompt = command.add_option("-p,--prompt", args.prompt, "The prompt");
   command.add_option("-f,--file", args.file, "A file that holds the prompt")->excludes(prompt);
   command.add_flag("--chat", args.chat, "Put the prompt into the model's chat template");

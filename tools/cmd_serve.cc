@@ -10,6 +10,7 @@
 #include "cairn/base/env.h"
 #include "cairn/base/heap.h"
 #include "cairn/engine/engine.h"
+#include "cairn/policies/token_policy.h"
 #include "cairn/serve/api_server.h"
 #include "cairn/serve/engine_service.h"
 #include "cairn/serve/http_server.h"
@@ -132,6 +133,10 @@ Status OpenServing(const ServeArgs& args, Serving& to) {
   OpenChat(to);
   CAIRN_TRY(OpenGrammars(to));
   Describe(args, runner.context, to);
+  if (!args.token_policy.empty()) {
+    CAIRN_ASSIGN(to.served.defaults.policy, PolicySettings::Parse(args.token_policy));
+    CAIRN_TRY(to.opened.model->WatchRows(*MakeTokenPolicy(*to.served.defaults.policy)));
+  }
   const Model& model = *to.opened.model;
   CAIRN_ASSIGN(to.store, StateStore::Make(model.layout(),
                                           {.budget = Bytes(static_cast<int64_t>(args.state_bytes)),

@@ -65,6 +65,20 @@ std::string_view NameOf(FinishReason reason) {
   return "";
 }
 
+namespace {
+
+// What lost rows is never kept.
+Status CheckPolicy(const GenerationArgs& generation) {
+  if (generation.token_policy.empty()) return {};
+  CAIRN_TRY(PolicySettings::Parse(generation.token_policy));
+  if (generation.session.empty() && !generation.tiers.any()) return {};
+  return Fail(ErrorCode::kUnsupported,
+              "--token-policy drops rows, and such state is never kept; without --session, "
+              "--disk-tier and --store would be right");
+}
+
+}  // namespace
+
 Result<std::unique_ptr<TextGenerator>> TextGenerator::Open(const ModelArgs& model,
                                                            const GenerationArgs& generation) {
   CAIRN_TRY(CheckSamplingOptions(generation.sampling));
@@ -74,6 +88,7 @@ Result<std::unique_ptr<TextGenerator>> TextGenerator::Open(const ModelArgs& mode
   // What is quickly seen to be wrong is said before the weights are loaded.
   CAIRN_ASSIGN(DescribedFile described, DescribeFile(model));
   CAIRN_TRY(StateCodecsOf(model));
+  CAIRN_TRY(CheckPolicy(generation));
   CAIRN_TRY(RunnerOptionsOf(model, described.spec));
   CAIRN_ASSIGN(Tokenizer tokenizer, OpenTokenizer(*described.file, model.model));
   ModelArgs to_open = model;
@@ -87,7 +102,12 @@ Result<std::unique_ptr<TextGenerator>> TextGenerator::Open(const ModelArgs& mode
       generation.seed >= 0 ? static_cast<uint64_t>(generation.seed) : RandomSeed() >> 1;
   std::unique_ptr<TextGenerator> generator(new TextGenerator(
       std::move(opened), std::move(tokenizer), std::move(store), generation, seed));
-  CAIRN_TRY(generator->StartSequence(options));
+  SequenceRunner::Options own = options;
+  if (!generation.token_policy.empty()) {
+    generator->policy_ = MakeTokenPolicy(*PolicySettings::Parse(generation.token_policy));
+    own.policy = generator->policy_.get();
+  }
+  CAIRN_TRY(generator->StartSequence(own));
   CAIRN_TRY(generator->OpenManager());
   return generator;
 }
@@ -212,6 +232,7 @@ Result<TextAnswer> TextGenerator::Generate(std::span<const TokenId> prompt,
                                            const std::function<void(std::string_view)>& emit) {
   TextAnswer answer;
   CAIRN_TRY(AppendPrompt(prompt, answer));
+  if (policy_ != nullptr) CAIRN_TRY(runner_->EndPrompt());
   StreamDecoder decoder(tokenizer_.table(), {.skip_special = true, .at_text_start = false});
   CAIRN_ASSIGN(StopStrings stops, StopStrings::Create(args_.stop));
   const auto pass_on = [&](std::string_view text) {

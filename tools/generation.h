@@ -32,6 +32,7 @@ struct GenerationArgs {
   bool ignore_end = false;
   std::string session;  // a file that the sequence is taken from and left in; empty: none
   TierArgs tiers;
+  std::string token_policy;  // empty: all rows stay
 
   void AddFlags(CLI::App& command, int64_t default_max_tokens);
 };
@@ -94,6 +95,7 @@ class TextGenerator {
   StateKey Key() const;
 
   OpenedModel opened_;
+  std::unique_ptr<TokenPolicy> policy_;  // null: all rows stay
   Tokenizer tokenizer_;
   std::unique_ptr<StateStore> store_;
   OpenedTiers tiers_;

@@ -19,6 +19,21 @@ void AddBytes(CLI::App& command, const char* name, Integer& to, const char* what
   command.add_option(name, to, what)->transform(CLI::AsSizeValue(true))->capture_default_str();
 }
 
+// What requests may name and needn't.
+void AddAnswerDefaults(CLI::App& command, ServeArgs& to) {
+  command.add_option("-n,--predict", to.max_tokens,
+                     "Tokens of an answer whose request names no limit; 0: the context's rest");
+  command
+      .add_option("--temp", to.sampling.temperature, "Of requests that name none; so the next ones")
+      ->capture_default_str();
+  command.add_option("--token-policy", to.token_policy,
+                     "Which tokens' rows stay behind a prompt, as snapkv:keep=0.25; of requests "
+                     "that name none (default: all)");
+  command.add_option("--top-k", to.sampling.top_k, "0: all")->capture_default_str();
+  command.add_option("--top-p", to.sampling.top_p)->capture_default_str();
+  command.add_option("--min-p", to.sampling.min_p)->capture_default_str();
+}
+
 }  // namespace
 
 void ServeArgs::AddFlags(CLI::App& command) {
@@ -47,14 +62,7 @@ void ServeArgs::AddFlags(CLI::App& command) {
   command.add_option("--eviction", eviction, "Which kept state goes first when bytes are short")
       ->capture_default_str();
   tiers.AddFlags(command);
-  command.add_option("-n,--predict", max_tokens,
-                     "Tokens of an answer whose request names no limit; 0: the context's rest");
-  command
-      .add_option("--temp", sampling.temperature, "Of requests that name none; so the next ones")
-      ->capture_default_str();
-  command.add_option("--top-k", sampling.top_k, "0: all")->capture_default_str();
-  command.add_option("--top-p", sampling.top_p)->capture_default_str();
-  command.add_option("--min-p", sampling.min_p)->capture_default_str();
+  AddAnswerDefaults(command, *this);
   command.add_option("--http-workers", workers, "Threads that read requests")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();

@@ -35,6 +35,7 @@ struct ServeArgs {
   TierArgs tiers;
   SamplingOptions sampling;
   int64_t max_tokens = 0;
+  std::string token_policy;  // of requests that name none; empty: none
   int workers = 2;
   double timeout_s = 3600;
   double request_timeout_s = 60;

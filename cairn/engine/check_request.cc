@@ -61,6 +61,11 @@ Status CheckRequest(const GenerationRequest& request, const ModelSpec& spec, Tok
                 "an embedding is one answer of no tokens; {} of {} are asked for", request.answers,
                 request.max_tokens);
   }
+  if (request.embedding && request.policy) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "an embedding reads all tokens; token policy {} can't hold for it",
+                request.policy->Name());
+  }
   return {};
 }
 

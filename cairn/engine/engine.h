@@ -23,6 +23,7 @@
 #include "cairn/base/status.h"
 #include "cairn/engine/sampler.h"
 #include "cairn/models/model.h"
+#include "cairn/policies/policy_settings.h"
 #include "cairn/spec/pooling.h"
 #include "cairn/state/state_manager.h"
 
@@ -61,6 +62,9 @@ struct GenerationRequest {
   // An embedding of the prompt is wanted: one answer of no tokens. Its state is computed anew and
   // not kept, for an embedding is of tokens' hidden states, which state doesn't hold.
   std::optional<Pooling> embedding = {};
+  // Which tokens' rows stay from the prompt's end on; absent: all. What was dropped is lost: the
+  // answer's state is kept for nobody, the prompt's before its end is.
+  std::optional<PolicySettings> policy = {};
 };
 
 inline constexpr int32_t kMaxAnswers = 128;
@@ -93,6 +97,7 @@ struct GenerationUsage {
   TokenCount prompt;
   StateOrigin origin;  // where the prompt's state came from when it first began
   int64_t preemptions = 0;
+  TokenCount dropped;          // tokens whose rows the answer lost, in the mean over all heads
   int64_t queued_us = 0;       // from Submit until its first batch
   int64_t first_token_us = 0;  // from Submit
 };
@@ -132,7 +137,8 @@ struct EngineStats {
   int64_t prompt_tokens = 0;  // computed, those that were resumed aside
   int64_t resumed_tokens = 0;
   int64_t answer_tokens = 0;
-  int64_t busy_us = 0;  // inside the model
+  int64_t dropped_tokens = 0;  // whose rows token policies dropped, in the mean over all heads
+  int64_t busy_us = 0;         // inside the model
   int64_t last_batch_tokens = 0;
 };
 

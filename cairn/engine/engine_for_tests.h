@@ -54,6 +54,7 @@ inline GenerationRequest CopyOf(const GenerationRequest& from) {
   to.priority = from.priority;
   to.deadline_us = from.deadline_us;
   to.embedding = from.embedding;
+  to.policy = from.policy;
   return to;
 }
 

@@ -17,6 +17,7 @@
 
 #include "cairn/base/check.h"
 #include "cairn/models/model.h"
+#include "cairn/policies/token_policy.h"
 
 namespace cairn {
 
@@ -69,6 +70,9 @@ class FakeModel final : public Model {
       }
       int64_t position = span.state.tokens_before.value();
       const int64_t silent_to = position + count - span.logits;
+      if (span.watcher != nullptr) {
+        static_cast<Watcher*>(span.watcher)->Note(position, span.tokens);
+      }
       for (const TokenId token : span.tokens) {
         if (whole) WriteFirst(span.state, position, token);
         WriteLast(span.state, position++, token);
@@ -95,6 +99,12 @@ class FakeModel final : public Model {
     }
   }
 
+  // Keeps the last row, and of the others what hashes of them, of the tokens that the policy must
+  // have seen, and of all else that it may depend on say.
+  Result<std::unique_ptr<RowWatcher>> WatchRows(const TokenPolicy& policy) const override {
+    return std::make_unique<Watcher>(*this, policy);
+  }
+
   // Sizes of the spans of the last batch.
   const std::vector<int64_t>& last_batch() const { return last_batch_; }
 
@@ -113,6 +123,50 @@ class FakeModel final : public Model {
     return static_cast<int64_t>(whole * static_cast<double>(passed.end - passed.first) /
                                 static_cast<double>(layers()));
   }
+
+  class Watcher final : public RowWatcher {
+   public:
+    Watcher(const FakeModel& model, const TokenPolicy& policy) : model_(&model), policy_(&policy) {}
+
+    void Note(int64_t first, std::span<const TokenId> tokens) {
+      if (seen_.empty()) from_ = first;
+      CAIRN_CHECK(first == from_ + std::ssize(seen_));
+      seen_.insert(seen_.end(), tokens.begin(), tokens.end());
+    }
+    std::unique_ptr<RowWatcher> Clone() const override { return std::make_unique<Watcher>(*this); }
+    void OnRows(const SeenRows& /*seen*/) override {}
+    void OnDropped(const RowsToKeep& /*kept*/) override {}
+
+    RowsToKeep Choose(const SequenceView& state) const override {
+      const int64_t tokens = state.tokens_before.value();
+      CAIRN_CHECK(tokens == from_ + std::ssize(seen_));
+      const PolicyNeeds needs = policy_->needs();
+      CAIRN_CHECK(!needs.AllQueries() || from_ == 0);
+      CAIRN_CHECK(from_ == 0 || std::ssize(seen_) >= needs.window);
+      uint64_t hash = static_cast<uint64_t>(tokens);
+      const int64_t looked_at = needs.AllQueries() ? tokens : std::min(needs.window, tokens);
+      for (auto at = seen_.end() - looked_at; at != seen_.end(); ++at) {
+        hash = Mix(hash, static_cast<uint64_t>(at->value()));
+      }
+      const int64_t rows = state.RowOf(tokens);
+      const int64_t budget = policy_->settings().BudgetAt(state.tokens_before);
+      std::vector<int32_t> kept;
+      for (int64_t r = 0; r + 1 < rows && std::ssize(kept) + 1 < budget; ++r) {
+        if (Mix(hash, Read(model_->RowAt(state, 0, r))) % 3 != 0) {
+          kept.push_back(static_cast<int32_t>(r));
+        }
+      }
+      kept.push_back(static_cast<int32_t>(rows - 1));
+      return {{kept}};
+    }
+
+   private:
+    const FakeModel* model_;
+    const TokenPolicy* policy_;
+    int64_t from_ = 0;
+    std::vector<TokenId> seen_;
+  };
+
   static StateLayout LayoutOf(Shape shape) {
     Rows rows;
     rows.name = "keys";
@@ -144,10 +198,14 @@ class FakeModel final : public Model {
     std::memcpy(&value, from, sizeof value);
     return value;
   }
-  std::byte* Row(const SequenceView& state, size_t block_class, int64_t position) const {
-    return state.tables[block_class].Block(position / kRowsPerBlock) +
+  std::byte* RowAt(const SequenceView& state, size_t block_class, int64_t row) const {
+    return state.tables[block_class].Block(row / kRowsPerBlock) +
            layout_.classes()[block_class].slots[0].offset.value() +
-           position % kRowsPerBlock * static_cast<int64_t>(sizeof(uint64_t));
+           row % kRowsPerBlock * static_cast<int64_t>(sizeof(uint64_t));
+  }
+  // The first class is the one that loses rows.
+  std::byte* Row(const SequenceView& state, size_t block_class, int64_t position) const {
+    return RowAt(state, block_class, block_class == 0 ? state.RowOf(position) : position);
   }
   void WriteRow(const SequenceView& state, size_t c, int64_t position, TokenId token) const {
     const uint64_t before = position == 0 ? 7 : Read(Row(state, c, position - 1));
@@ -196,7 +254,8 @@ class FakeModel final : public Model {
     uint64_t hash = static_cast<uint64_t>(end);
     for (size_t c = 0; c < layout_.classes().size(); ++c) {
       const TokenCount first = layout_.classes()[c].lifetime.FirstNeeded(TokenCount(end - 1));
-      for (int64_t p = first.value(); p < end; ++p) hash = Mix(hash, Read(Row(state, c, p)));
+      const int64_t end_row = c == 0 ? state.RowOf(end) : end;
+      for (int64_t r = first.value(); r < end_row; ++r) hash = Mix(hash, Read(RowAt(state, c, r)));
     }
     return state.fixed == nullptr ? hash : Mix(hash, Read(state.fixed));
   }

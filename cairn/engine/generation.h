@@ -2,6 +2,7 @@
 #ifndef CAIRN_ENGINE_GENERATION_H_
 #define CAIRN_ENGINE_GENERATION_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "cairn/engine/pooled_rows.h"
 #include "cairn/engine/tenants.h"
 #include "cairn/engine/token_chooser.h"
+#include "cairn/policies/token_policy.h"
 #include "cairn/state/state_manager.h"
 
 namespace cairn {
@@ -52,6 +54,12 @@ struct Answer {
   Answer* sharer = nullptr;
   TokenCount shares;
 
+  // Of a token policy.
+  std::unique_ptr<RowWatcher> watcher;  // while rows will be dropped
+  bool drop_due = false;                // now, before it goes on
+  bool lost_rows = false;               // its state is its own alone from then on
+  TokenCount dropped;                   // of its tokens, in the mean over all heads
+
   // Others wait for these lengths to be kept; see prefix_sharing.h.
   std::vector<TokenCount> cuts;
   Answer* waits_for = nullptr;
@@ -62,6 +70,8 @@ struct Answer {
   TokenCount size() const { return TokenCount(static_cast<int64_t>(tokens.size())); }
   TokenCount unread() const { return size() - read; }
   // Its next token is wanted now; otherwise there is a prompt, or what it lost, to be read.
+  // What it may begin with of what others have kept, at most.
+  TokenCount MostResumed() const;
   bool Answering() const { return produced > 0 && unread() == TokenCount(1); }
   std::span<const TokenId> ReadTokens() const {
     return std::span(tokens).first(static_cast<size_t>(read.value()));
@@ -81,9 +91,18 @@ struct Generation {
   bool answered = false;   // with a token or more
   size_t ended = 0;        // answers
   GenerationUsage usage;
-  std::optional<PooledRows> pooled;  // of one that wants an embedding, of the tokens read
+  std::optional<PooledRows> pooled;     // of one that wants an embedding, of the tokens read
+  std::unique_ptr<TokenPolicy> policy;  // null: all rows stay
   std::vector<std::unique_ptr<Answer>> answers;
 };
+
+// All but the last token, which must be computed; and those whose queries a policy must see.
+inline TokenCount Answer::MostResumed() const {
+  const TokenCount most = size() - TokenCount(1);
+  if (!generation->policy) return most;
+  const TokenCount seen(std::max<int64_t>(1, generation->policy->needs().window));
+  return std::max(TokenCount(0), std::min(most, generation->prompt - seen));
+}
 
 // Who keeps its lease when bytes are short: higher priority, then who came first. A total order.
 inline bool Precedes(const Answer& a, const Answer& b) {

@@ -8,7 +8,8 @@ namespace cairn {
 namespace {
 
 bool SameState(const Answer& a, const Answer& b) {
-  return a.generation->tenant == b.generation->tenant && !a.alone && !b.alone;
+  return a.generation->tenant == b.generation->tenant && !a.alone && !b.alone && !a.lost_rows &&
+         !b.lost_rows;
 }
 
 }  // namespace
@@ -31,8 +32,9 @@ TokenCount CommonPrefix(const Answer& a, const Answer& b) {
 TokenCount HandOver(const Answer& waiting, const Answer& reader) {
   if (!SameState(waiting, reader)) return {};
   if (waiting.generation->request.priority > reader.generation->request.priority) return {};
-  // Of its own tokens the last one must be computed in any case.
-  const TokenCount common = std::min(CommonPrefix(waiting, reader), waiting.size() - TokenCount(1));
+  TokenCount common = std::min(CommonPrefix(waiting, reader), waiting.MostResumed());
+  // One with a policy keeps nothing behind its prompt.
+  if (reader.generation->policy) common = std::min(common, reader.generation->prompt);
   return common > reader.read && common - reader.kept >= kWorthWaiting ? common : TokenCount(0);
 }
 

@@ -102,6 +102,12 @@ Status Scheduler::CheckRoom(const GenerationRequest& request) const {
 Result<GenerationId> Scheduler::Submit(GenerationRequest request, GenerationListener& listener) {
   Status status = CheckRequest(request, model_.spec(), options_.context);
   if (status) status = CheckRoom(request);
+  std::unique_ptr<TokenPolicy> policy;
+  if (status && request.policy) {
+    policy = MakeTokenPolicy(*request.policy);
+    const auto watcher = model_.WatchRows(*policy);
+    if (!watcher) status = Fail(ErrorCode::kInvalidArgument, "{}", watcher.error().message);
+  }
   if (status && draining_) {
     status = Fail(ErrorCode::kCancelled, "nothing new is begun: the engine is shutting down");
   }
@@ -121,6 +127,7 @@ Result<GenerationId> Scheduler::Submit(GenerationRequest request, GenerationList
   generation.prompt = TokenCount(static_cast<int64_t>(generation.request.prompt.size()));
   generation.listener = &listener;
   generation.tenant = &tenants_.Enter(generation.request.tenant);
+  generation.policy = std::move(policy);
   generation.submitted_us = options_.now_us();
   generation.usage.prompt = generation.prompt;
   for (int32_t i = 0; i < generation.request.answers; ++i) {
@@ -132,6 +139,7 @@ Result<GenerationId> Scheduler::Submit(GenerationRequest request, GenerationList
     generation.pooled.emplace(*generation.request.embedding);
     first.alone = true;
   }
+  if (generation.policy && generation.policy->needs().AllQueries()) first.alone = true;
   generations_.emplace(generation.id, std::move(owned));
   Wait(first);
   WaitForRunning(first);
@@ -197,6 +205,8 @@ Turn Scheduler::TurnOf(const Answer& answer, GenerationEnd reason) const {
 
 void Scheduler::End(Answer& answer, GenerationEnd reason, std::string_view problem) {
   Generation& generation = *answer.generation;
+  GenerationUsage usage = generation.usage;
+  usage.dropped = answer.dropped;
   if (answer.lease) GiveBack(answer, TurnOf(answer, reason));
   if (answer.stage == Answer::Stage::kWaiting) std::erase(waiting_, &answer);
   answer.stage = Answer::Stage::kEnded;
@@ -214,7 +224,7 @@ void Scheduler::End(Answer& answer, GenerationEnd reason, std::string_view probl
                               .tokens = answer.produced,
                               .last = last,
                               .problem = std::string(problem),
-                              .usage = generation.usage});
+                              .usage = usage});
 }
 
 void Scheduler::CountEnd(GenerationEnd reason) {

@@ -16,8 +16,9 @@
 //      it answers
 //   3. waits_for points to a running answer that hasn't kept what is waited for
 //   4. all running answers' sequences are at rest, but that of `piece_`
+//   5. an answer that lost rows keeps nothing for others and shares nothing but with its forks
 // The files: scheduler.cc requests and their ends, scheduler_admit.cc leases, scheduler_batch.cc
-// batches. Thread safety: none.
+// batches, scheduler_drop.cc rows that go. Thread safety: none.
 #ifndef CAIRN_ENGINE_SCHEDULER_H_
 #define CAIRN_ENGINE_SCHEDULER_H_
 
@@ -141,6 +142,13 @@ class Scheduler final : public Engine {
   void Begin(Answer& first, std::span<const float> logits);
   void Next(Answer& answer, std::span<const float> logits);
   void TakeFork(Answer& answer, const Answer& of);
+
+  // ---- Rows that a token policy drops ----
+  // The next length at which rows of the answer are dropped, above what it has read.
+  static TokenCount NextDrop(const Answer& answer);
+  void DropIfDue(Answer& answer);
+  // False: there are no bytes for it now.
+  bool DropRows(Answer& answer);
 
   Model& model_;
   StateManager& state_;

@@ -36,6 +36,10 @@ Bytes Scheduler::NeedOf(const Answer& answer, TokenCount shared) const {
   const Generation& generation = *answer.generation;
   const TokenCount soon = std::min(LastLength(answer), answer.size() + kHeadroom);
   const TokenCount tokens = std::max(answer.size(), soon);
+  if (answer.lost_rows) {
+    const DroppedRows& lost = *state_.store().Dropped(state_.Sequence(*answer.lease));
+    return model_.layout().AllocatedBytesWithout(lost.rows, tokens, TokenCount(0));
+  }
   const Bytes own = model_.layout().AllocatedBytes(tokens) - needs_.Rows(std::min(shared, tokens));
   if (answer.alone) return own;
   return own + needs_.Point(generation.prompt) * std::max<int64_t>(answer.points, 1);
@@ -63,7 +67,9 @@ bool Scheduler::Admit(Answer& answer) {
 bool Scheduler::OpenLease(Answer& answer) {
   while (true) {
     const StateKey& key = answer.alone ? alone_key_ : answer.generation->tenant->key;
-    const Result<LeaseId> lease = state_.Open(key, answer.tokens, options_.now_us());
+    const auto begun = static_cast<size_t>(answer.MostResumed().value()) + 1;
+    const Result<LeaseId> lease =
+        state_.Open(key, std::span(answer.tokens).first(begun), options_.now_us());
     if (lease) {
       Run(answer, *lease);
       if (state_.Ready(*lease)) NoteReady(answer);
@@ -130,6 +136,9 @@ void Scheduler::Run(Answer& answer, LeaseId lease) {
 
 void Scheduler::NoteReady(Answer& answer) {
   NoteRead(answer);
+  if (answer.generation->policy) {
+    answer.watcher = std::move(*model_.WatchRows(*answer.generation->policy));  // Submit tried it
+  }
   const StateOrigin& origin = state_.Origin(*answer.lease);
   stats_.resumed_tokens += origin.resumed().value();
   Generation& generation = *answer.generation;
@@ -150,7 +159,7 @@ void Scheduler::NoteRead(Answer& answer) {
 
 void Scheduler::GiveBack(Answer& answer, const Turn& turn) {
   if (InPiece(answer)) DropPiece();
-  if (answer.ready && !answer.alone) {
+  if (answer.ready && !answer.alone && !answer.lost_rows) {
     state_.Close(*answer.lease, answer.ReadTokens(), options_.now_us(), turn);
   } else {
     state_.Drop(*answer.lease);
@@ -159,6 +168,9 @@ void Scheduler::GiveBack(Answer& answer, const Turn& turn) {
   answer.ready = false;
   answer.read = answer.kept = TokenCount(0);
   answer.points = 0;
+  answer.watcher.reset();
+  answer.drop_due = answer.lost_rows = false;
+  answer.dropped = TokenCount(0);
   if (answer.generation->pooled) answer.generation->pooled->Clear();
   std::erase(running_, &answer);
   LeaveSharing(answer, running_);

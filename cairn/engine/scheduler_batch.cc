@@ -97,6 +97,7 @@ Scheduler::BatchItem Scheduler::PieceOf(const Answer& answer, TokenCount most) c
       break;
     }
   }
+  if (answer.generation->policy) end = std::min(end, NextDrop(answer));
   CAIRN_CHECK(end > answer.read);
   if (end - answer.read > most) {
     end = answer.read + most;
@@ -140,6 +141,10 @@ void Scheduler::PrepareBatch() {
   for (size_t i = 0; i < batch_.size();) {
     BatchItem& item = batch_[i];
     Answer& answer = *item.answer;
+    if (answer.drop_due && !DropRows(answer)) {
+      MakeRoomFor(answer);
+      continue;
+    }
     if (InPiece(answer) || state_.Prepare(*answer.lease, item.tokens)) {
       ++i;
       continue;
@@ -169,7 +174,8 @@ bool Scheduler::AddSpan(const BatchItem& item) {
                                   .subspan(static_cast<size_t>(answer.read.value()),
                                            static_cast<size_t>(item.tokens.value())),
                     .logits = rows,
-                    .layers = item.layers});
+                    .layers = item.layers,
+                    .watcher = answer.watcher.get()});
   return asks;
 }
 
@@ -244,6 +250,7 @@ void Scheduler::AfterForward(const BatchItem& item) {
   if (!answer.Answering()) Tenants::Charge(*generation.tenant, item.tokens.value(), 0);
   answer.read += item.tokens;
   if (item.keeps) Keep(answer);
+  DropIfDue(answer);
   if (generation.answering) return;
   generation.listener->OnPromptProgress(generation.id, answer.read, generation.prompt);
   if (answer.read == generation.prompt && generation.request.max_tokens == 0) {
@@ -321,6 +328,10 @@ void Scheduler::TakeFork(Answer& answer, const Answer& of) {
   const Result<LeaseId> lease = state_.Fork(*of.lease);
   if (!lease) return Wait(answer);
   Run(answer, *lease);
+  if (of.watcher) answer.watcher = of.watcher->Clone();
+  answer.drop_due = of.drop_due;
+  answer.lost_rows = of.lost_rows;
+  answer.dropped = of.dropped;
   NoteRead(answer);
 }
 

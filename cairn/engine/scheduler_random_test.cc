@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <vector>
 
@@ -104,6 +105,11 @@ class RandomCrowd {
       request.max_tokens = 0;
       request.answers = 1;
     }
+    if (!request.embedding && request.sampling.seed % 3 == 0) {
+      constexpr std::array kPolicies = {"h2o:keep=0.6", "snapkv:keep=0.3,window=8,every=5",
+                                        "streaming:every=16", "tova:budget=20,every=1"};
+      request.policy = *PolicySettings::Parse(kPolicies[request.sampling.seed / 3 % 4]);
+    }
     GenerationRequest copy = CopyOf(request);
     const Result<GenerationId> id = fake_.engine->Submit(std::move(request), fake_.recorder);
     if (id) requests_.emplace(*id, std::move(copy));
@@ -151,6 +157,7 @@ TEST_CASE("random requests, leavings and tight budgets change no answer and lose
     all.preemptions += crowd.stats().preemptions;
     all.resumed_tokens += crowd.stats().resumed_tokens;
     all.cancelled += crowd.stats().cancelled;
+    all.dropped_tokens += crowd.stats().dropped_tokens;
     evictions += crowd.evictions();
     embedded += crowd.embedded;
     slices += crowd.slices();
@@ -161,6 +168,7 @@ TEST_CASE("random requests, leavings and tight budgets change no answer and lose
   CHECK(all.preemptions > 200);
   CHECK(all.cancelled > 50);
   CHECK(all.resumed_tokens > 10'000);
+  CHECK(all.dropped_tokens > 10'000);
   CHECK(evictions > 1000);
   CHECK(embedded > 100);
   CHECK(loads > 30);

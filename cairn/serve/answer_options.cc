@@ -173,6 +173,16 @@ SamplingOptions ReadSampling(ApiFields& fields, const AnswerDefaults& defaults) 
   return to;
 }
 
+std::optional<PolicySettings> ReadTokenPolicy(ApiFields& fields, const AnswerDefaults& defaults) {
+  const std::optional<std::string> named = fields.String("token_policy", kMaxNameBytes);
+  if (!named) return defaults.policy;
+  if (*named == "none") return std::nullopt;
+  Result<PolicySettings> policy = PolicySettings::Parse(*named);
+  if (policy) return *policy;
+  fields.Refuse("token_policy", policy.error().message);
+  return std::nullopt;
+}
+
 AnswerOptions ReadOpenAiOptions(ApiFields& fields, const AnswerDefaults& defaults) {
   AnswerOptions to;
   to.model = fields.String("model", kMaxNameBytes).value_or("");
@@ -187,6 +197,7 @@ AnswerOptions ReadOpenAiOptions(ApiFields& fields, const AnswerDefaults& default
   fields.String("user", kMaxNameBytes);
   to.priority =
       static_cast<int32_t>(fields.Integer("priority", -kMaxPriority, kMaxPriority).value_or(0));
+  to.policy = ReadTokenPolicy(fields, defaults);
   ReadFormat(fields, to);
   RefuseUnsupported(fields);
   return to;

@@ -12,6 +12,7 @@
 
 #include "cairn/base/ids.h"
 #include "cairn/engine/sampler.h"
+#include "cairn/policies/policy_settings.h"
 #include "cairn/serve/api_fields.h"
 
 namespace cairn {
@@ -21,8 +22,9 @@ struct AnswerDefaults {
   SamplingOptions sampling = {};
   int64_t max_tokens = 0;  // 0: as many as the context holds
   int64_t vocabulary = INT32_MAX;
-  int32_t max_answers = 128;  // of one request, prompts times n
-  uint64_t seed = 0;          // for requests that name none
+  int32_t max_answers = 128;                            // of one request, prompts times n
+  uint64_t seed = 0;                                    // for requests that name none
+  std::optional<PolicySettings> policy = std::nullopt;  // likewise
 };
 
 struct AnswerFormat {
@@ -47,15 +49,19 @@ struct AnswerOptions {
   std::string cache_salt;
   int32_t priority = 0;
   AnswerFormat format;
+  std::optional<PolicySettings> policy;
 };
 
 // Fields of OpenAI's endpoints and those that other servers add: model, temperature, top_p, top_k,
 // min_p, repeat_penalty, seed, n, stop, logit_bias, stream, stream_options, ignore_eos, cache_salt,
-// prompt_cache_key, user, priority, response_format; refuses those that nothing here can do.
+// prompt_cache_key, user, priority, token_policy, response_format; refuses those that nothing here
+// can do.
 AnswerOptions ReadOpenAiOptions(ApiFields& fields, const AnswerDefaults& defaults);
 
 // "name": text or array of texts.
 std::vector<std::string> ReadStops(ApiFields& fields, std::string_view name);
+// token_policy: as `cairn run` takes it, or "none".
+std::optional<PolicySettings> ReadTokenPolicy(ApiFields& fields, const AnswerDefaults& defaults);
 // The sampling fields alone.
 SamplingOptions ReadSampling(ApiFields& fields, const AnswerDefaults& defaults);
 

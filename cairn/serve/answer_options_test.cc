@@ -37,6 +37,22 @@ TEST_CASE("what a request leaves out is the server's own") {
   CHECK(options.max_tokens == std::nullopt);
 }
 
+TEST_CASE("a token policy holds where the request or the server names one, and none is one, too") {
+  CHECK(Read("{}").policy == std::nullopt);
+  CHECK(Read(R"({"token_policy":"snapkv:keep=0.25"})").policy->Name() == "snapkv:keep=0.25");
+  CHECK(ProblemOf(R"({"token_policy":"snap"})").find("snapkv") != std::string::npos);
+  const auto under = [](std::string_view text) {
+    const Result<JsonNode> body = JsonNode::Parse(text);
+    REQUIRE(body);
+    ApiFields fields(*body, "");
+    AnswerDefaults defaults = kDefaults;
+    defaults.policy = *PolicySettings::Parse("streaming");
+    return ReadOpenAiOptions(fields, defaults).policy;
+  };
+  CHECK(under("{}")->Name() == "streaming");
+  CHECK(under(R"({"token_policy":"none"})") == std::nullopt);
+}
+
 TEST_CASE("sampling fields are taken, by the names of all servers") {
   const AnswerOptions options = Read(
       R"({"temperature":0,"top_k":-1,"top_p":0,"min_p":0.2,"seed":5,"repetition_penalty":1.5})");

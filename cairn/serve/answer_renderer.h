@@ -34,6 +34,7 @@ struct AnswerUsage {
   int64_t answer_tokens = 0;
   std::vector<std::pair<std::string, int64_t>> cached_by_tier;  // "memory" first
   std::string miss_reason;                                      // of the first prompt
+  int64_t dropped_tokens = 0;                                   // whose rows a token policy dropped
   int64_t preemptions = 0;
   int64_t queued_us = 0;       // the longest of them
   int64_t first_token_us = 0;  // likewise

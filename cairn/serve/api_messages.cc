@@ -206,6 +206,7 @@ void ReadAnswerFields(ApiFields& fields, const AnswerDefaults& defaults, AnswerO
   to.stops = ReadStops(fields, "stop_sequences");
   to.stream = fields.Bool("stream").value_or(false);
   to.cache_salt = fields.String("cache_salt", kMaxNameBytes).value_or("");
+  to.policy = ReadTokenPolicy(fields, defaults);
   if (const JsonNode* found = fields.Object("metadata")) {
     ApiFields metadata(*found, "metadata");
     metadata.String("user_id", kMaxNameBytes);

@@ -243,6 +243,7 @@ void ApiServer::Impl::OnEnded(ExchangeId id, Answering& a, AnswerEvent& event, i
                            .message = "the time for an answer is over: try again"});
   }
   a.usage.answer_tokens += event.tokens;
+  a.usage.dropped_tokens += event.usage.dropped.value();
   if (a.prepared.context) NoteAnswer(*a.prepared.context, event);
   std::string events;
   if (!event.piece.text.empty() || !event.piece.tokens.empty()) {

@@ -88,6 +88,7 @@ ApiResult<AnswerJob> JobOf(const ServedModel& model, const AnswerOptions& option
   to.tenant = TenantOf(facts.key, options.cache_salt);
   to.priority = options.priority;
   to.deadline_us = facts.deadline_us;
+  to.policy = options.policy;
   if (options.format.kind != AnswerFormat::Kind::kText) {
     CAIRN_API_ASSIGN(to.constraint, ConstraintOf(model, options));
   }

@@ -34,13 +34,15 @@ const char* FinishReasonOf(const ChoiceEnd& end) {
 Json UsageJson(const AnswerUsage& usage) {
   Json tiers = Json::object();
   for (const auto& [tier, tokens] : usage.cached_by_tier) tiers[tier] = tokens;
-  return {{"prompt_tokens", usage.prompt_tokens},
-          {"completion_tokens", usage.answer_tokens},
-          {"total_tokens", usage.prompt_tokens + usage.answer_tokens},
-          {"prompt_tokens_details",
-           {{"cached_tokens", usage.cached_tokens()},
-            {"cached_tokens_by_tier", tiers},
-            {"miss_reason", usage.miss_reason}}}};
+  Json json = {{"prompt_tokens", usage.prompt_tokens},
+               {"completion_tokens", usage.answer_tokens},
+               {"total_tokens", usage.prompt_tokens + usage.answer_tokens},
+               {"prompt_tokens_details",
+                {{"cached_tokens", usage.cached_tokens()},
+                 {"cached_tokens_by_tier", tiers},
+                 {"miss_reason", usage.miss_reason}}}};
+  if (usage.dropped_tokens > 0) json["dropped_tokens"] = usage.dropped_tokens;
+  return json;
 }
 
 // llama-server's: the first token belongs to the prompt's time.

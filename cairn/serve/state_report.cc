@@ -103,6 +103,7 @@ Json EngineJson(const EngineStats& engine) {
           {"prompt_tokens_computed", engine.prompt_tokens},
           {"prompt_tokens_resumed", engine.resumed_tokens},
           {"answer_tokens", engine.answer_tokens},
+          {"dropped_tokens", engine.dropped_tokens},
           {"busy_ms", static_cast<double>(engine.busy_us) / 1e3},
           {"last_batch_tokens", engine.last_batch_tokens}};
 }

@@ -238,6 +238,14 @@ void StateManager::Keep(LeaseId id, std::span<const TokenId> tokens, int64_t now
   lease.kept = SizeOf(tokens);
 }
 
+Status StateManager::DropRows(LeaseId id, const RowsToKeep& keep) {
+  Lease& lease = ReadyAt(id);
+  MakeRoom(store_.BytesToDrop(lease.sequence, keep));
+  CAIRN_TRY(store_.DropRows(lease.sequence, keep));
+  tree_->Unlock(lease.lock);
+  return {};
+}
+
 Result<LeaseId> StateManager::Fork(LeaseId id) {
   const Lease& from = ReadyAt(id);
   Lease lease;

@@ -113,6 +113,9 @@ class StateManager {
   // Keeps a sequence at rest that is not leased; with its end, as Close does.
   void KeepSequence(const StateKey& key, std::span<const TokenId> tokens, SequenceId id,
                     int64_t now_us);
+  // As StateStore::DropRows, after dropping what is kept and in the way. What the lease began with
+  // may go from then on, and nothing of the sequence can be kept: it is given back with Drop.
+  Status DropRows(LeaseId id, const RowsToKeep& keep);
   // One more lease of the same tokens; takes no bytes. kExhausted: too many sequences.
   Result<LeaseId> Fork(LeaseId id);
   // Keeps and gives back.
