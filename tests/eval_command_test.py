@@ -86,6 +86,24 @@ class EvalCommandTest(unittest.TestCase):
             self.assertEqual(row["tokens"], 3 * (context - context // 2 - 1))
         self.assertIn("exactly 0", text.replace("\n", " "))
 
+    def test_a_token_policy_is_measured_beside_all_rows_and_takes_their_part_of_the_bytes(self):
+        policies = ("streaming:keep=0.5", "random:keep=1")
+        rows, _ = self.rows("copy", "kl", "needle", "-c", 512, "--windows", 1, "-ctk", "f16", "--token-policy", *policies)
+        for task in ("copy", "kl", "needle"):
+            whole = rows[task, "f16", 512]
+            same = rows[task, "f16 random:keep=1", 512]
+            half = rows[task, "f16 streaming", 512]
+            for name in set(whole) - set(ABOUT):
+                self.assertEqual(same[name], whole[name], "nothing was lost")
+                if name in ("copy_nats", "kl_mean"):
+                    self.assertNotEqual(half[name], whole[name])
+        for task in ("copy", "needle"):
+            self.assertLess(
+                rows[task, "f16 streaming", 512]["state_bytes"], 0.6 * rows[task, "f16", 512]["state_bytes"]
+            )
+        done = cairn("eval", "greedy", "-m", self.model, "--token-policy", "knorm", code=2)
+        self.assertIn("greedy knows no --token-policy", done.stderr)
+
     def test_every_task_gives_a_row_for_every_form_with_the_bytes_that_cairn_size_says(self):
         rows, text = self.rows("all", "-c", 1800, "-ctk", "f16,q8_0", "-ctv", "f16,q4_0", "--windows", 1)
         self.assertEqual({task for task, _, _ in rows}, set(TASKS))

@@ -30,6 +30,7 @@ struct EvalArgs {
   std::vector<std::string> value_types;
   std::vector<std::string> qualities;
   bool forms_by_default = false;  // nobody named any
+  std::vector<std::string> policies;
   std::vector<int64_t> contexts;
   std::string text_path;
   std::string json_path;
@@ -75,6 +76,20 @@ Result<EvalPlan> PlanOf(const EvalArgs& args, const ModelSpec& spec) {
   return plan;
 }
 
+Result<std::vector<PolicySettings>> PoliciesOf(const EvalArgs& args) {
+  std::vector<PolicySettings> policies;
+  for (const std::string& name : args.policies) {
+    CAIRN_ASSIGN(PolicySettings policy, PolicySettings::Parse(name));
+    policies.push_back(std::move(policy));
+  }
+  if (!policies.empty() && std::ranges::find(args.tasks, "greedy") != args.tasks.end()) {
+    return Fail(ErrorCode::kUnsupported,
+                "greedy knows no --token-policy: it asks on the way through a text; kl, ppl, copy, "
+                "needle, multikey or vartrack would be right");
+  }
+  return policies;
+}
+
 // Where kl is measured, f16 is its floor.
 std::vector<FormPair> WithFloor(std::vector<FormPair> forms, const EvalPlan& plan) {
   const FormPair floor = {"f16", "f16"};
@@ -107,10 +122,12 @@ Status Write(const std::string& path, const std::string& text) {
 
 Result<std::vector<EvalRow>> Measure(const EvalArgs& args, const TaskInput& input,
                                      const EvalPlan& plan, std::span<const FormPair> forms,
+                                     std::span<const PolicySettings> policies,
                                      const ModelArgs& model_args, const EvalSetting& reference) {
   std::vector<EvalRow> rows;
   for (const auto group : GroupsOf(forms, reference.model->weight_bytes())) {
-    CAIRN_ASSIGN(const OpenedSettings opened, OpenSettings(model_args, group, *input.pool));
+    CAIRN_ASSIGN(const OpenedSettings opened,
+                 OpenSettings(model_args, group, policies, *input.pool));
     const ProgressLine line("measuring " + args.model.model);
     TaskInput shown = input;
     shown.progress = [&](std::string_view what) { line.Update(what); };
@@ -151,6 +168,7 @@ Result<int> Run(const EvalArgs& args) {
   CAIRN_ASSIGN(std::vector<FormPair> forms, FormPairsOf(args.key_types, args.value_types));
   if (!args.qualities.empty() && args.forms_by_default) forms.clear();
   CAIRN_TRY(AddQualities(args.qualities, forms));
+  CAIRN_ASSIGN(const std::vector<PolicySettings> policies, PoliciesOf(args));
   TaskInput input;
   input.text_name = "the built-in text";
   input.text = EvalExcerpt();
@@ -174,7 +192,7 @@ Result<int> Run(const EvalArgs& args) {
   input.chat = args.chat;
   forms = WithFloor(std::move(forms), plan);
   CAIRN_ASSIGN(const std::vector<EvalRow> rows,
-               Measure(args, input, plan, forms, model_args,
+               Measure(args, input, plan, forms, policies, model_args,
                        {.name = "f32", .model = reference.model.get()}));
   return Report(args, input, rows);
 }
@@ -199,6 +217,10 @@ void AddFlags(CLI::App& command, EvalArgs& args) {
       .add_option("--state-quality", args.qualities,
                   "Also forms that are chosen for these, as high,small: " + StateGoalNames())
       ->delimiter(',');
+  command.add_option("--token-policy", args.policies,
+                     "Which tokens' rows stay once the context was read, as snapkv:keep=0.25 h2o; "
+                     "each beside all rows: " +
+                         PolicyNames());
   command.add_option("-c,--ctx-size", args.contexts, "Contexts, as 2048,8192 (default: 2048)")
       ->delimiter(',')
       ->check(CLI::Range(int64_t{8}, int64_t{1} << 24));

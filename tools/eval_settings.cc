@@ -51,8 +51,11 @@ Status AddQualities(const std::vector<std::string>& qualities, std::vector<FormP
 }
 
 Result<OpenedSettings> OpenSettings(const ModelArgs& args, std::span<const FormPair> forms,
-                                    ThreadPool& pool) {
+                                    std::span<const PolicySettings> policies, ThreadPool& pool) {
   OpenedSettings opened;
+  for (const PolicySettings& policy : policies) {
+    opened.policies.push_back(MakeTokenPolicy(policy));
+  }
   for (const FormPair& form : forms) {
     ModelArgs own = args;
     own.state_quality = form.quality;
@@ -63,7 +66,14 @@ Result<OpenedSettings> OpenSettings(const ModelArgs& args, std::span<const FormP
       own.key_type = own.value_type = ModelArgs().key_type;
     }
     CAIRN_ASSIGN(opened.models.emplace_back(), LoadModelOn(own, pool));
+    const Model* model = opened.models.back().get();
     opened.settings.push_back({.name = form.Name(), .model = opened.models.back().get()});
+    for (const auto& policy : opened.policies) {
+      CAIRN_TRY(model->WatchRows(*policy));
+      opened.settings.push_back({.name = form.Name() + " " + policy->settings().Name(),
+                                 .model = opened.models.back().get(),
+                                 .policy = policy.get()});
+    }
   }
   return opened;
 }

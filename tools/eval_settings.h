@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cairn/eval/setting.h"
+#include "cairn/policies/token_policy.h"
 #include "tools/model_args.h"
 
 namespace cairn {
@@ -32,13 +33,14 @@ Result<std::vector<FormPair>> FormPairsOf(const std::vector<std::string>& keys,
 // One more for each of these qualities. Errors: no such quality, one twice.
 Status AddQualities(const std::vector<std::string>& qualities, std::vector<FormPair>& forms);
 
-// A model for each form of a group.
+// A model for each form of a group; a setting for each form alone, and with each token policy.
 struct OpenedSettings {
   std::vector<std::unique_ptr<Model>> models;
+  std::vector<std::unique_ptr<TokenPolicy>> policies;
   std::vector<EvalSetting> settings;
 };
 Result<OpenedSettings> OpenSettings(const ModelArgs& args, std::span<const FormPair> forms,
-                                    ThreadPool& pool);
+                                    std::span<const PolicySettings> policies, ThreadPool& pool);
 
 // Groups of forms whose models, and the reference's, are in memory at once; each at least one.
 std::vector<std::span<const FormPair>> GroupsOf(std::span<const FormPair> forms, Bytes model_bytes);

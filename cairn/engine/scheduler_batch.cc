@@ -108,6 +108,8 @@ Scheduler::BatchItem Scheduler::PieceOf(const Answer& answer, TokenCount most) c
 
 bool Scheduler::InSlices(const Answer& answer, double room) const {
   if (!slices_ || room >= StepCost::kLeastPieceTokens) return false;
+  // What a policy's watcher was shown can't be taken back where a piece is given up.
+  if (answer.watcher) return false;
   return room < StepCost::kLeastPromptTokens || answer.read >= kMuchState;
 }
 

@@ -29,9 +29,10 @@ Result<std::vector<EvalRow>> RunEval(const EvalPlan& plan, const TaskInput& inpu
       for (size_t i = 0; i < results.size(); ++i) {
         const EvalSetting& setting = i == 0 ? reference : settings[i - 1];
         CAIRN_CHECK(results[i].cells.size() == task->columns.size());
-        rows.push_back({task, std::move(results[i].setting), i == 0, context,
-                        StateCostOf(setting.model->layout(), context), std::move(results[i].cells),
-                        results[i].loss});
+        StateCost cost = StateCostOf(setting.model->layout(), context);
+        if (results[i].bytes) cost.bytes = *results[i].bytes;
+        rows.push_back({task, std::move(results[i].setting), i == 0, context, cost,
+                        std::move(results[i].cells), results[i].loss});
       }
     }
   }

@@ -43,8 +43,8 @@ StateCost StateCostOf(const StateLayout& layout, TokenCount tokens) {
 
 Result<std::unique_ptr<EvalSequence>> EvalSequence::Begin(const EvalSetting& setting,
                                                           TokenCount context, int64_t forks) {
-  const SequenceRunner::Options options = {.context = context,
-                                           .chunk = std::min(setting.chunk, context)};
+  const SequenceRunner::Options options = {
+      .context = context, .chunk = std::min(setting.chunk, context), .policy = setting.policy};
   const Bytes each = StateBytesFor(setting.model->layout(), options);
   CAIRN_ASSIGN(std::unique_ptr<StateStore> store,
                StateStore::Make(setting.model->layout(), {.budget = each * (forks + 1),
@@ -53,6 +53,10 @@ Result<std::unique_ptr<EvalSequence>> EvalSequence::Begin(const EvalSetting& set
   auto sequence = std::make_unique<EvalSequence>(setting, options, std::move(store));
   CAIRN_ASSIGN(sequence->runner_, SequenceRunner::Make(*setting.model, *sequence->store_, options));
   return sequence;
+}
+
+Status EvalSequence::EndContext() {
+  return setting_.policy == nullptr ? Status() : runner_->EndPrompt();
 }
 
 Result<std::unique_ptr<SequenceRunner>> EvalSequence::Fork() {
@@ -64,7 +68,9 @@ Result<std::unique_ptr<SequenceRunner>> EvalSequence::Fork() {
 
 Status EvalSequence::CheckBytes() const {
   const TokenCount tokens = store_->Length(runner_->id());
-  const Bytes sized = store_->layout().AllocatedBytes(tokens);
+  const DroppedRows* lost = runner_->dropped();
+  const TokenCount dropped = lost == nullptr ? TokenCount(0) : lost->rows;
+  const Bytes sized = store_->layout().AllocatedBytesWithout(dropped, tokens, TokenCount(0));
   if (store_->LiveBytes() == sized) return {};
   return Fail(ErrorCode::kCorrupt, "{}: {} tokens take {} bytes of state, but {} were predicted",
               setting_.name, tokens.value(), store_->LiveBytes().value(), sized.value());

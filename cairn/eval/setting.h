@@ -1,8 +1,9 @@
 // Setting: one way to keep a sequence's state, which is what eval compares; and a sequence under
 // it.
 //
-// Today a setting is a model loaded with some stored forms of keys and values. What decides which
-// tokens are kept will be one more of its options; tasks see neither. Thread-compatible.
+// A setting is a model loaded with some stored forms of keys and values, and perhaps a token
+// policy. Tasks see neither; they only say where the context ends, which is where a policy drops
+// rows: what is asked comes later, so that it can't choose what is kept. Thread-compatible.
 #ifndef CAIRN_EVAL_SETTING_H_
 #define CAIRN_EVAL_SETTING_H_
 
@@ -16,9 +17,10 @@
 namespace cairn {
 
 struct EvalSetting {
-  std::string name;        // "q8_0", "q8_0/q4_0"
-  Model* model = nullptr;  // outlives the setting
-  TokenCount chunk{512};   // tokens computed at once; changes no bit
+  std::string name;                     // "q8_0", "q8_0/q4_0"
+  Model* model = nullptr;               // outlives the setting
+  TokenCount chunk{512};                // tokens computed at once; changes no bit
+  const TokenPolicy* policy = nullptr;  // outlives the setting; null: all rows stay
 };
 
 // What the state costs, from the layout that `cairn size` adds up and the arena allocates by.
@@ -43,6 +45,9 @@ class EvalSequence {
       : setting_(setting), options_(options), store_(std::move(store)) {}
 
   SequenceRunner& runner() { return *runner_; }
+  // What was read so far is what will be asked about.
+  Status EndContext();
+  Bytes HeldBytes() const { return store_->HeldBytes(runner_->id()); }
   // Goes on from where the sequence is; must be gone before it.
   Result<std::unique_ptr<SequenceRunner>> Fork();
   // Sized = allocated: an error if the store holds other bytes than the layout says. REQUIRES no

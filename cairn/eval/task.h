@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +41,8 @@ struct TaskResult {
   std::vector<Cell> cells;
   // What a plot and a verdict look at; smaller is better.
   double loss = 0;
+  // Of the state at the end, where a token policy makes it less than the layout says.
+  std::optional<Bytes> bytes = {};
 };
 
 struct EvalTask {

@@ -37,6 +37,7 @@ std::vector<Passage> PassagesOf(int64_t context) {
 struct CopyScores {
   std::vector<TokenScore> again;
   std::vector<TokenScore> first;  // when the passages were new
+  Bytes bytes;                    // of the state that they are copied from
 };
 
 // Appends the passage; scores its tokens behind the cue.
@@ -74,7 +75,9 @@ Result<CopyScores> ScoresOf(const TaskInput& input, const EvalSetting& setting,
     done = passage.first + passage.count;
   }
   CAIRN_TRY(sequence->runner().Append(part(done, prefix - done)));
+  CAIRN_TRY(sequence->EndContext());
   CAIRN_TRY(sequence->CheckBytes());
+  scores.bytes = sequence->HeldBytes();
   for (const Passage& passage : passages) {
     CAIRN_ASSIGN(const auto fork, sequence->Fork());
     CAIRN_TRY(Score(input, *fork, part(passage.first, passage.count), passage.cue, scores.again));
@@ -101,6 +104,7 @@ Result<std::vector<TaskResult>> Run(const TaskInput& input, const EvalSetting& r
                        {nats, nats - base, 100.0 * likeliest / static_cast<double>(count),
                         NatsOf(scores.first), count},
                        nats});
+    if (setting.policy != nullptr) results.back().bytes = scores.bytes;
   }
   return results;
 }

@@ -36,6 +36,7 @@ struct Contestant {
   std::vector<double> divergences = {};
   std::vector<double> nats = {};  // of the tokens that came
   int64_t same_likeliest = 0;
+  Bytes bytes = {};  // of the state at a window's end
 };
 
 // One window, reference and contestants side by side.
@@ -59,7 +60,10 @@ class WindowPass {
     }
     const size_t half = window.size() / 2;
     CAIRN_TRY(base_->runner().Append(window.first(half)));
-    for (const auto& other : others_) CAIRN_TRY(other->runner().Append(window.first(half)));
+    for (const auto& other : others_) {
+      CAIRN_TRY(other->runner().Append(window.first(half)));
+      CAIRN_TRY(other->EndContext());
+    }
     const auto step = static_cast<size_t>(RowsAtOnce(reference_.model->spec().vocabulary));
     for (size_t first = half; first < window.size(); first += step) {
       const size_t count = std::min(step, window.size() - first);
@@ -68,7 +72,10 @@ class WindowPass {
       CAIRN_TRY(Step(window.subspan(first, count), next));
     }
     CAIRN_TRY(base_->CheckBytes());
-    for (const auto& other : others_) CAIRN_TRY(other->CheckBytes());
+    for (size_t i = 0; i < others_.size(); ++i) {
+      CAIRN_TRY(others_[i]->CheckBytes());
+      contestants_[i].bytes = others_[i]->HeldBytes();
+    }
     return {};
   }
 
@@ -130,12 +137,15 @@ TaskResult ResultOf(const Contestant& contestant, std::span<const double> refere
   const auto count = static_cast<double>(kl.size());
   const double ratio = std::exp(MeanOf(contestant.nats) - MeanOf(reference_nats));
   const double mean = MeanOf(kl);
+  std::optional<Bytes> bytes;
+  if (contestant.setting->policy != nullptr) bytes = contestant.bytes;
   return {contestant.setting->name,
           {mean, StandardErrorOf(kl), floor ? Cell(mean - *floor) : Cell(), MedianOf(kl),
            PercentileOf(kl, 99), PercentileOf(kl, 100),
            100.0 * static_cast<double>(contestant.same_likeliest) / count, ratio,
            static_cast<int64_t>(kl.size())},
-          mean};
+          mean,
+          bytes};
 }
 
 Result<std::vector<TaskResult>> Run(const TaskInput& input, const EvalSetting& reference,

@@ -11,18 +11,24 @@ namespace {
 
 // Nats for each token that counts, window after window.
 Result<std::vector<double>> NatsOf(const TaskInput& input, const EvalSetting& setting,
-                                   std::span<const std::vector<TokenId>> windows) {
+                                   std::span<const std::vector<TokenId>> windows,
+                                   Bytes& state_bytes) {
   std::vector<double> nats;
   for (const std::vector<TokenId>& window : windows) {
     input.progress(setting.name);
     CAIRN_ASSIGN(const auto sequence, EvalSequence::Begin(setting, input.context));
     const auto before = static_cast<size_t>(FirstScored(input.context.value()));
     CAIRN_TRY(sequence->runner().Append(std::span(window).first(before)));
+    // Before the policy, whose model has no new logits until the next token.
+    const std::vector<float> logits(sequence->runner().logits().begin(),
+                                    sequence->runner().logits().end());
+    CAIRN_TRY(sequence->EndContext());
     CAIRN_ASSIGN(const std::vector<TokenScore> scores,
                  AppendScored(sequence->runner(), sequence->runner().logits(),
                               std::span(window).subspan(before), *input.pool));
     for (const TokenScore& score : scores) nats.push_back(score.nats);
     CAIRN_TRY(sequence->CheckBytes());
+    state_bytes = sequence->HeldBytes();
   }
   return nats;
 }
@@ -31,7 +37,8 @@ Result<std::vector<TaskResult>> Run(const TaskInput& input, const EvalSetting& r
                                     std::span<const EvalSetting> settings) {
   CAIRN_ASSIGN(const auto windows, WindowsOf(*input.tokenizer, input.text, input.text_name,
                                              input.context, input.windows));
-  CAIRN_ASSIGN(const std::vector<double> base, NatsOf(input, reference, windows));
+  Bytes state_bytes;  // of the setting that was measured last
+  CAIRN_ASSIGN(const std::vector<double> base, NatsOf(input, reference, windows, state_bytes));
   std::vector<TaskResult> results;
   const auto add = [&](const EvalSetting& setting, const std::vector<double>& nats) {
     std::vector<double> above(nats.size());
@@ -42,10 +49,11 @@ Result<std::vector<TaskResult>> Run(const TaskInput& input, const EvalSetting& r
                        {perplexity, perplexity * StandardErrorOf(nats), ratio,
                         ratio * StandardErrorOf(above), static_cast<int64_t>(nats.size())},
                        perplexity});
+    if (setting.policy != nullptr) results.back().bytes = state_bytes;
   };
   add(reference, base);
   for (const EvalSetting& setting : settings) {
-    CAIRN_ASSIGN(const std::vector<double> nats, NatsOf(input, setting, windows));
+    CAIRN_ASSIGN(const std::vector<double> nats, NatsOf(input, setting, windows, state_bytes));
     add(setting, nats);
   }
   return results;

@@ -42,13 +42,15 @@ Result<Answered> Ask(const TaskInput& input, EvalSequence& sequence,
 }
 
 Result<std::vector<Answered>> AskAll(const TaskInput& input, const EvalSetting& setting,
-                                     std::span<const RecallCase> cases) {
+                                     std::span<const RecallCase> cases, Bytes& state_bytes) {
   std::vector<Answered> answers;
   for (const RecallCase& one : cases) {
     input.progress(setting.name);
     CAIRN_ASSIGN(const auto sequence, EvalSequence::Begin(setting, input.context, 1));
     CAIRN_TRY(sequence->runner().Append(one.context));
+    CAIRN_TRY(sequence->EndContext());
     CAIRN_TRY(sequence->CheckBytes());
+    state_bytes = sequence->HeldBytes();
     for (const RecallCase::Question& question : one.questions) {
       CAIRN_ASSIGN(const Answered answered, Ask(input, *sequence, question));
       answers.push_back(answered);
@@ -76,7 +78,8 @@ Result<std::vector<TaskResult>> Run(RecallKind kind, const TaskInput& input,
   std::vector<TaskResult> results;
   double base = 0;
   for (const EvalSetting& setting : all) {
-    CAIRN_ASSIGN(const std::vector<Answered> answers, AskAll(input, setting, cases));
+    Bytes state_bytes;
+    CAIRN_ASSIGN(const std::vector<Answered> answers, AskAll(input, setting, cases, state_bytes));
     std::vector<double> nats;
     std::vector<double> by_depth[kNeedleDepths];
     for (const Answered& answered : answers) {
@@ -94,6 +97,7 @@ Result<std::vector<TaskResult>> Run(RecallKind kind, const TaskInput& input,
     for (int64_t i = 0; needle && i < kNeedleDepths; ++i) {
       result.cells.emplace_back(MeanOf(by_depth[i]));
     }
+    if (setting.policy != nullptr) result.bytes = state_bytes;
     results.push_back(std::move(result));
   }
   return results;
