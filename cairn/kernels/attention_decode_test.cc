@@ -1,4 +1,5 @@
 #include "cairn/kernels/attention_decode.h"
+#include "cairn/kernels/targets_for_tests.h"
 
 #include <doctest/doctest.h>
 
@@ -43,7 +44,7 @@ struct Tile {
 
 template <class Body>
 void OnEveryTarget(const Body& body) {
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+  for (const int64_t target : TargetsForTests()) {
     hwy::SetSupportedTargetsForTest(target);
     CAPTURE(hwy::TargetName(target));
     body();

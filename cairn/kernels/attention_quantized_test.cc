@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cairn/kernels/lloyd_max.h"
+#include "cairn/kernels/targets_for_tests.h"
 #include "hwy/targets.h"
 
 namespace cairn {
@@ -111,7 +112,7 @@ TEST_CASE(
             Score(codec, keys, key, quantized.View().From(r, kWidth));
       }
     }
-    for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    for (const int64_t target : TargetsForTests()) {
       hwy::SetSupportedTargetsForTest(target);
       CAPTURE(hwy::TargetName(target));
       for (const int64_t rows : {int64_t{1}, int64_t{2}, int64_t{3}, int64_t{4}, kRows}) {

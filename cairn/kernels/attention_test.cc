@@ -13,6 +13,7 @@
 #include "cairn/kernels/lloyd_max.h"
 #include "cairn/kernels/state_block.h"
 #include "cairn/kernels/state_rows.h"
+#include "cairn/kernels/targets_for_tests.h"
 #include "hwy/base.h"
 #include "hwy/targets.h"
 
@@ -253,7 +254,7 @@ TEST_CASE("attention over rows in any codec equals its definition and depends on
       const Case c(shape, 150, 15);
       const std::vector<float> expected = c.Run(150, 1);
       CHECK_LE(c.WorstError(expected), c.Allowed());
-      for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+      for (const int64_t target : TargetsForTests()) {
         hwy::SetSupportedTargetsForTest(target);
         for (const int64_t chunk : {1, 7, 64}) CHECK(SameBits(c.Run(chunk, 2), expected));
       }
@@ -277,7 +278,7 @@ TEST_CASE("rows in a second form are read from it where the shape says so, howev
         const Case c(shape, 150, 15);
         const std::vector<float> expected = c.Run(150, 1);
         CHECK_LE(c.WorstError(expected), c.Allowed());
-        for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+        for (const int64_t target : TargetsForTests()) {
           hwy::SetSupportedTargetsForTest(target);
           for (const int64_t chunk : {1, 3, 7, 64}) CHECK(SameBits(c.Run(chunk, 2), expected));
         }
@@ -306,7 +307,7 @@ TEST_CASE("chunk size, thread count and instruction set change no bit") {
   for (const AttentionShape& shape : shapes) {
     const Case c(shape, 150, 12);
     const std::vector<float> expected = c.Run(150, 1);
-    for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    for (const int64_t target : TargetsForTests()) {
       hwy::SetSupportedTargetsForTest(target);
       for (const int64_t chunk : {1, 7, 64, 150}) {
         for (const int threads : {1, 2, 3}) {
@@ -327,7 +328,7 @@ TEST_CASE("numbers too small for a full mantissa are the same zeros on every ins
     shape.key_codec = shape.value_codec = codec;
     const Case c(shape, 80, 16, -148);
     const std::vector<float> expected = c.Run(80, 1);
-    for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    for (const int64_t target : TargetsForTests()) {
       hwy::SetSupportedTargetsForTest(target);
       CAPTURE(hwy::TargetName(target));
       for (const int threads : {1, 2}) CHECK(SameBits(c.Run(1, threads), expected));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cairn/kernels/state_rows.h"
+#include "cairn/kernels/targets_for_tests.h"
 #include "hwy/targets.h"
 
 namespace cairn {
@@ -189,7 +190,7 @@ TEST_CASE("neither chunks nor threads nor the instruction set change a bit") {
   for (const int threads : {1, 2, 3}) {
     for (const int64_t chunk : {1, 7, 64, 130}) CHECK(SameBits(c.Run(chunk, threads), expected));
   }
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+  for (const int64_t target : TargetsForTests()) {
     hwy::SetSupportedTargetsForTest(target);
     CHECK(SameBits(c.Run(130, 1), expected));
   }

@@ -8,6 +8,7 @@
 
 #include "cairn/kernels/matmul_test_weights.h"
 #include "cairn/kernels/state_rows.h"
+#include "cairn/kernels/targets_for_tests.h"
 #include "hwy/base.h"
 #include "hwy/targets.h"
 
@@ -100,7 +101,7 @@ TEST_CASE("heads' products are chains over the columns, whatever the split, and 
          {Sizes{4, 24, 24, 9}, Sizes{3, 7, 5, 2}, Sizes{2, 64, 200, 5}, Sizes{5, 33, 130, 40}}) {
       Case c(dtype, sizes);
       const std::vector<float> expected = c.Expected();
-      for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+      for (const int64_t target : TargetsForTests()) {
         hwy::SetSupportedTargetsForTest(target);
         for (const int64_t tokens : {int64_t{1}, int64_t{3}, sizes.tokens}) {
           for (const int threads : {1, 2}) CHECK(c.Run(tokens, threads) == expected);

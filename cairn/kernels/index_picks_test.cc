@@ -12,6 +12,7 @@
 
 #include "cairn/kernels/matmul_test_weights.h"
 #include "cairn/kernels/state_rows.h"
+#include "cairn/kernels/targets_for_tests.h"
 #include "hwy/targets.h"
 
 namespace cairn {
@@ -130,7 +131,7 @@ TEST_CASE("chunk size, thread count and instruction set change no pick") {
   const IndexShape shape = Shape(5, 28, 28, 40, DType::kF16);
   const Case c(shape, 1300);
   const auto expected = c.Run(1300, 1);
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+  for (const int64_t target : TargetsForTests()) {
     hwy::SetSupportedTargetsForTest(target);
     CHECK(c.Run(1, 2) == expected);
     CHECK(c.Run(7, 3) == expected);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cairn/kernels/state_rows.h"
+#include "cairn/kernels/targets_for_tests.h"
 #include "hwy/targets.h"
 
 namespace cairn {
@@ -131,7 +132,7 @@ TEST_CASE("a row is stored as defined, bit by bit, on every target, and nothing 
         for (int64_t r = 0; r < kTileRows; ++r) {
           if (r != 5) StoreByDefinition(codec, rows[static_cast<size_t>(r)], r, key, expected);
         }
-        for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+        for (const int64_t target : TargetsForTests()) {
           hwy::SetSupportedTargetsForTest(target);
           CAPTURE(hwy::TargetName(target));
           std::vector<std::byte> got(expected.size(), std::byte{0xA5});
@@ -165,7 +166,7 @@ TEST_CASE("a number between two levels gets the larger magnitude, on every targe
     row.resize(kWidth);
     const float wanted = kWidth / table.square * 1.0905077f;
     row[40] = std::sqrt(wanted - SumOfSquares(row));
-    for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    for (const int64_t target : TargetsForTests()) {
       hwy::SetSupportedTargetsForTest(target);
       std::vector<std::byte> tile(static_cast<size_t>(StateTileBytes(codec, kWidth)));
       StoreRow(codec, row.data(), 1, kWidth, 0, tile.data());
@@ -196,7 +197,7 @@ TEST_CASE("rows of zeros, of huge, tiny or no numbers have bytes of their own on
                   filler);
       std::vector<std::byte> expected(static_cast<size_t>(StateTileBytes(codec, 64)));
       StoreByDefinition(codec, row, 3, true, expected);
-      for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+      for (const int64_t target : TargetsForTests()) {
         hwy::SetSupportedTargetsForTest(target);
         std::vector<std::byte> got(expected.size());
         StoreRowTransposed(codec, row.data(), 1, 64, 3, got.data());

@@ -8,6 +8,7 @@
 
 #include "cairn/base/aligned_buffer.h"
 #include "cairn/kernels/targets.h"
+#include "cairn/kernels/targets_for_tests.h"
 #include "hwy/highway.h"
 #include "hwy/targets.h"
 
@@ -57,7 +58,7 @@ AlignedBuffer Stored(const std::vector<int>& values, T (*convert)(int)) {
 
 template <class Body>
 void OnEveryTarget(const Body& body) {
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+  for (const int64_t target : TargetsForTests()) {
     CAPTURE(hwy::TargetName(target));
     hwy::SetSupportedTargetsForTest(target);
     body();

@@ -14,6 +14,7 @@
 #include "cairn/kernels/matmul_reference.h"
 #include "cairn/kernels/matmul_test_weights.h"
 #include "cairn/kernels/targets.h"
+#include "cairn/kernels/targets_for_tests.h"
 #include "hwy/highway.h"
 #include "hwy/targets.h"
 
@@ -70,7 +71,7 @@ std::vector<float> Product(const PackedMatrix& matrix, const std::vector<float>&
 // Runs `body` once for each instruction set that was compiled and that this machine has.
 template <class Body>
 void ForEachTarget(Body body) {
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+  for (const int64_t target : TargetsForTests()) {
     hwy::SetSupportedTargetsForTest(target);
     CAPTURE(std::string(hwy::TargetName(target)));
     body();

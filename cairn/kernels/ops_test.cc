@@ -1,4 +1,5 @@
 #include "cairn/kernels/ops.h"
+#include "cairn/kernels/targets_for_tests.h"
 
 #include <doctest/doctest.h>
 
@@ -26,7 +27,7 @@ constexpr int64_t kWidths[] = {1, 3, 8, 15, 16, 17, 31, 64, 96, 100, 576};
 template <class Compute>
 std::vector<float> OnEveryTarget(const Compute& compute) {
   std::vector<float> first;
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+  for (const int64_t target : TargetsForTests()) {
     hwy::SetSupportedTargetsForTest(target);
     const std::vector<float> result = compute();
     if (first.empty()) first = result;

@@ -12,6 +12,7 @@
 #include "cairn/kernels/matmul_reference.h"
 #include "cairn/kernels/matmul_test_weights.h"
 #include "cairn/kernels/targets.h"
+#include "cairn/kernels/targets_for_tests.h"
 #include "hwy/highway.h"
 #include "hwy/targets.h"
 
@@ -91,7 +92,7 @@ TEST_CASE("tiles cover every token and stay inside") {
 }
 
 TEST_CASE("quantized rows equal the reference on every instruction set") {
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+  for (const int64_t target : TargetsForTests()) {
     hwy::SetSupportedTargetsForTest(target);
     CAPTURE(std::string(hwy::TargetName(target)));
     for (const int planes : {1, 2}) {
@@ -131,7 +132,7 @@ TEST_CASE("zeros, tiny and huge values and values that are no numbers are define
   x[128] = -kInfinity;
   x[160] = std::numeric_limits<float>::quiet_NaN();
   x[192] = 0x1p-100f;
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+  for (const int64_t target : TargetsForTests()) {
     hwy::SetSupportedTargetsForTest(target);
     for (const int planes : {1, 2}) {
       QuantizedRows rows;

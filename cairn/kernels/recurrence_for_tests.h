@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cairn/kernels/targets.h"
+#include "cairn/kernels/targets_for_tests.h"
 #include "cairn/kernels/token_rows.h"
 #include "hwy/targets.h"
 
@@ -44,7 +45,7 @@ inline bool SameBits(const Floats& a, const Floats& b) {
 // Calls body() with every instruction set that is built here and runs on this machine.
 template <class Body>
 void OnEachTarget(const Body& body) {
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+  for (const int64_t target : TargetsForTests()) {
     hwy::SetSupportedTargetsForTest(target);
     CAPTURE(hwy::TargetName(target));
     body();

@@ -12,6 +12,7 @@
 #include "cairn/kernels/attention_tile.h"
 #include "cairn/kernels/row_attention_tile.h"
 #include "cairn/kernels/state_rows.h"
+#include "cairn/kernels/targets_for_tests.h"
 #include "hwy/targets.h"
 
 namespace cairn {
@@ -165,7 +166,7 @@ TEST_CASE("chunk size, thread count and instruction set change no bit of attenti
   for (const RowAttentionShape& shape : Shapes()) {
     const Case c(shape, 150, 22);
     const std::vector<float> expected = c.Run(150, 1);
-    for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    for (const int64_t target : TargetsForTests()) {
       hwy::SetSupportedTargetsForTest(target);
       for (const int64_t chunk : {1, 7, 64, 150}) {
         for (const int threads : {1, 2, 3}) {
