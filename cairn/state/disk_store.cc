@@ -53,8 +53,8 @@ class DiskStore final : public ObjectStore {
       ++stats_.puts;
       return Complete(NextRequest(), ObjectOutcome::kDone, "");
     }
-    // One object may be larger than the queue.
-    if (!puts_.empty() &&
+    // One object may be larger than the queue. What a writer has taken still waits.
+    if (queued_bytes_ > 0 &&
         queued_bytes_ + bytes > static_cast<uint64_t>(options_.queue_max.value())) {
       return Fail(ErrorCode::kExhausted, "{}: {} bytes wait to be written already", options_.folder,
                   queued_bytes_);
